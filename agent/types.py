@@ -1,0 +1,367 @@
+"""The types that walk through the agent, and the Protocols it is given. Knows no chat platform."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+Role = Literal["user", "assistant", "tool"]
+Rights = Literal["owner", "allowed"]
+Outcome = Literal["success", "failed", "denied", "blocked", "interrupted"]
+Decision = Literal["safe", "confirm", "block"]
+TurnStatus = Literal["done", "stopped", "failed"]
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who is speaking. `id` is `<channel>:<platform id>`; rights decide, the name never does."""
+
+    id: str
+    name: str
+    rights: Rights
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call the model asks for. `fault` says why it cannot be run (arguments cut off, not an object); such a
+    call is never executed, its fault goes back to the model."""
+
+    id: str
+    name: str
+    args: JsonObject
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What came of one call. `text` is what the model reads. `files` are workspace paths that the tool made."""
+
+    call_id: str
+    ok: bool
+    text: str
+    outcome: Outcome
+    files: tuple[str, ...] = ()
+    attempts: int = 1
+    took_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it. `parameters` is a JSON schema of type object.
+
+    `read_only`: changes nothing, so calls of it may run side by side. `repeatable`: a failed try may be made again.
+    `rights`: who may call it.
+    """
+
+    name: str
+    description: str
+    parameters: JsonObject
+    read_only: bool = False
+    repeatable: bool = False
+    rights: Rights = "owner"
+    timeout_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a prompt. An assistant message may carry calls; a `tool` message answers one of them."""
+
+    role: Role
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request to the model."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more model calls. `input_tokens` does not count the two cache figures."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    requests: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.requests + other.requests,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChunk:
+    """One piece of a model's stream, the same for every provider.
+
+    - `text`, `thinking`: `text` holds the piece.
+    - `call`: a fragment of a tool call. `index` groups fragments (None: the provider gave none); `call_id` and
+      `name` come when the provider sends them; `arguments` is a piece of JSON text, or `arguments_object` the whole.
+    - `usage`: `usage` holds the call's figures.
+    - `stop`: the stream is complete; `text` is `end`, `calls` or `length`. A stream without it broke off.
+    """
+
+    kind: Literal["text", "thinking", "call", "usage", "stop"]
+    text: str = ""
+    index: int | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    arguments_object: JsonObject | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Something a person may see while the turn runs.
+
+    `text`: a piece of the answer. `reset`: forget the text shown so far. `tool`: call number `n` of the turn is
+    `running` or ended with an Outcome (`state`); `detail` is one line.
+    """
+
+    kind: Literal["text", "reset", "tool"]
+    text: str = ""
+    n: int = 0
+    name: str = ""
+    state: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The gate's word on one call."""
+
+    decision: Decision
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the owner is asked before a call runs: `what` is exactly what would run."""
+
+    what: str
+    reason: str
+    asked_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCall:
+    """A call that an earlier, broken-off run of this turn recorded. `result` is None when nobody knows how it ended."""
+
+    round: int
+    round_text: str
+    call: ToolCall
+    result: ToolResult | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Everything one turn starts from. `text` is all waiting messages of one person, each kept whole."""
+
+    id: str
+    session_key: str
+    conversation_id: str
+    text: str
+    person: Person
+    started_at: datetime
+    origin: Literal["person", "scheduled"] = "person"
+    channel: str = ""
+    style: str = ""
+    files: tuple[str, ...] = ()
+    history: tuple[Message, ...] = ()
+    may_ask: bool = False
+    earlier_calls: tuple[EarlierCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """What one turn came to. `reply` is what is sent; `rounds` the text of each model round, the last the final one.
+
+    `error` is for the log; a failed turn's `reply` says in one plain sentence what the person can do.
+    """
+
+    turn_id: str
+    status: TurnStatus
+    reply: str
+    rounds: tuple[str, ...] = ()
+    tool_results: tuple[ToolResult, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    error: str | None = None
+
+
+class TurnPort(Protocol):
+    """The turn's line to the outside while it runs. All of it is the queue's business."""
+
+    def emit(self, segment: Segment) -> None: ...
+
+    async def ask(self, question: Question) -> bool | None:
+        """True or False as the owner answered; None when nobody answered in time."""
+        ...
+
+    async def heard(self, round: int) -> Sequence[str]:
+        """Messages that came since the turn began, each whole; from now on this turn answers them."""
+        ...
+
+    async def calls_begin(self, round: int, text: str, calls: Sequence[ToolCall]) -> None:
+        """Records the calls of one round before any of them runs. Returns after the commit."""
+        ...
+
+    async def call_ended(self, call: ToolCall, result: ToolResult) -> None:
+        """Records one result before the model sees it. Returns after the commit."""
+        ...
+
+
+class Provider(Protocol):
+    """One model service. Raises `ProviderError` and nothing else; never retries by itself."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def local(self) -> bool:
+        """True when no network is needed."""
+        ...
+
+    def stream(self, prompt: Prompt) -> AsyncIterator[StreamChunk]: ...
+
+    async def close(self) -> None: ...
+
+
+class ProviderError(Exception):
+    """A model call that failed. `transient` may be tried again after `retry_after_seconds` (None: not named).
+
+    `str()` is one plain sentence for the person: what, and what to do. It holds no secret.
+    """
+
+    def __init__(
+        self, sentence: str, *, transient: bool, status: int | None = None, retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.transient = transient
+        self.status = status
+        self.retry_after_seconds = retry_after_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Whose eyes a retrieval tool looks with. `session_keys` None: all (the owner); else only these sessions."""
+
+    person: Person
+    session_keys: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What a tool knows of the call it serves."""
+
+    viewer: Viewer
+    session_key: str
+    conversation_id: str
+    turn_id: str
+    now: datetime
+
+
+ToolFunction = Callable[[CallContext, JsonObject], Awaitable[str]]
+"""A tool: takes checked arguments, gives back the text for the model. Raises ToolFailure with one sentence."""
+
+
+class ToolFailure(Exception):
+    """A tool could not do it. `str()` is one sentence for the model. `transient`: may pass on another try."""
+
+    def __init__(self, sentence: str, *, transient: bool = False) -> None:
+        super().__init__(sentence)
+        self.transient = transient
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRecord:
+    """A tool call as the transcripts show it; `n` counts from 1 within its message."""
+
+    n: int
+    name: str
+    args: JsonObject
+    output: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRecord:
+    """A saved message as the transcripts show it; `n` counts from 1 within its conversation. `at` is UTC."""
+
+    n: int
+    id: str
+    role: str
+    text: str
+    sender: str
+    sender_id: str
+    at: datetime
+    state: str
+    flags: tuple[str, ...] = ()
+    attachments: tuple[JsonObject, ...] = ()
+    tool_calls: tuple[ToolCallRecord, ...] = ()
+    turn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRecord:
+    """One conversation, without its messages."""
+
+    id: str
+    session_key: str
+    channel: str
+    chat: str
+    title: str
+    updated_at: datetime
+    message_count: int
+    last_text: str = ""
+    open: bool = True
+
+
+class Transcripts(Protocol):
+    """The saved conversations, as the retrieval tools read them. Visibility is applied before any limit."""
+
+    async def conversations(
+        self,
+        viewer: Viewer,
+        *,
+        channel: str | None = None,
+        ids: Sequence[str] | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        limit: int = 20,
+    ) -> list[ConversationRecord]:
+        """Newest update first; `ids` narrows to these, in any order. `after` is inclusive, `before` exclusive."""
+        ...
+
+    async def conversation(self, viewer: Viewer, part: str) -> list[ConversationRecord]:
+        """Those whose id contains `part`; exactly one when `part` is a whole id."""
+        ...
+
+    async def messages(
+        self, conversation_id: str, first: int | None = None, last: int | None = None
+    ) -> list[MessageRecord]:
+        """Messages first..last inclusive, with their tool calls; None: from the start, to the end."""
+        ...
+
+
+class StateSource(Protocol):
+    """What the state tools ask of the running program; each answer is a JSON shape of the contract, section 9."""
+
+    async def channels(self) -> JsonObject: ...

@@ -1,0 +1,159 @@
+"""What a channel is: three members, four errors, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from channels.message import Accepted, InboundMessage, OutboundMessage, Receipt
+
+Accept = Callable[[InboundMessage], Awaitable[Accepted]]
+
+ChannelState = Literal[
+    "starting",
+    "connected",
+    "degraded",
+    "unreachable",
+    "conflict",
+    "replaced",
+    "rejected",
+    "logged_out",
+    "banned",
+    "outdated",
+    "off",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelInfo:
+    """What the gateway must know of a channel.
+
+    `resend_safe`: the same key sent twice is shown once, so a send that broke off is simply sent again.
+    `style` is one sentence for the model about what this channel can show.
+    """
+
+    name: str
+    style: str = ""
+    resend_safe: bool = False
+    draft_interval_seconds: float | None = None
+
+
+class Channel(Protocol):
+    """Mouth and ears on one platform.
+
+    `run` connects and listens until it is cancelled: it awaits `accept(message)` for each message and tells the
+    platform only after that returned. It raises `ChannelDown` when the connection is lost; the supervisor starts
+    it again. `accept` raises `NotAccepted` when the message could not be saved: then nothing may be acknowledged.
+    `send` works at any time, also while `run` is down, and raises `ChannelDown`, `SendRetry`, `SendRefused` or
+    `SendUnknown`, nothing else.
+    """
+
+    @property
+    def info(self) -> ChannelInfo: ...
+
+    async def run(self, accept: Accept) -> None: ...
+
+    async def send(self, message: OutboundMessage) -> Receipt: ...
+
+
+class NotAccepted(Exception):
+    """The message could not be saved (disk full, database locked); it must come again. `str()` is one sentence."""
+
+
+class ChannelDown(Exception):
+    """The connection is gone.
+
+    `state` is what `channel_status` shows meanwhile. `terminal`: trying again is useless until a person acts.
+    `retry_after_seconds` is the platform's own wait, where it named one.
+    """
+
+    def __init__(
+        self,
+        state: ChannelState,
+        detail: str,
+        *,
+        remedy: str = "",
+        terminal: bool = False,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.state: ChannelState = state
+        self.detail = detail
+        self.remedy = remedy
+        self.terminal = terminal
+        self.retry_after_seconds = retry_after_seconds
+
+
+class SendError(Exception):
+    """A send that did not succeed. `sent_ids`: the parts that did arrive before it failed, in order."""
+
+    def __init__(self, reason: str, *, sent_ids: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.sent_ids = sent_ids
+
+
+class SendRetry(SendError):
+    """Surely not sent; may be sent again. `after_seconds` is the platform's own wait, None when it named none."""
+
+    def __init__(
+        self, reason: str, *, after_seconds: float | None = None, sent_ids: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(reason, sent_ids=sent_ids)
+        self.after_seconds = after_seconds
+
+
+class SendRefused(SendError):
+    """Surely not sent, and the platform will not take it (chat gone, bot blocked, file too big)."""
+
+
+class SendUnknown(SendError):
+    """The line broke after the request left: nobody knows whether it arrived. Never sent again by itself."""
+
+
+class Health(Protocol):
+    """Where a channel says how it is. Each call is cheap and may come often."""
+
+    def state(self, state: ChannelState, detail: str = "", remedy: str = "") -> None: ...
+
+    def received(self) -> None:
+        """The platform has just answered a request for news, with or without any."""
+        ...
+
+
+class ChannelMemory(Protocol):
+    """Small durable facts of one channel (an offset, a migrated chat id); committed when `put` returns."""
+
+    async def get(self, key: str) -> str | None: ...
+
+    async def put(self, key: str, value: str) -> None: ...
+
+    async def migrate_chat(self, old_chat_id: str, new_chat_id: str) -> None:
+        """From now on `old_chat_id` of this channel means `new_chat_id`, in history, rights and targets."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelContext:
+    """What every channel is given. `settings` is an instance of the folder's own settings class.
+
+    `home` is the home folder: a channel keeps its files in `home/<its name>` only.
+    `backend` is what the in-app channel shows and steers (`channels.inapp.ports.Backend`); others do not use it.
+    """
+
+    settings: Any
+    home: Path
+    health: Health
+    memory: ChannelMemory
+    backend: Any
+    now: Callable[[], datetime]
+
+
+@runtime_checkable
+class HasRoutes(Protocol):
+    """A channel that serves paths of the one HTTP server: a list of `aiohttp.web.RouteDef`."""
+
+    def routes(self) -> list[Any]: ...

@@ -1,0 +1,52 @@
+"""What the in-app channel needs from the gateway, handed in at construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+Json = Mapping[str, Any]
+
+
+class UnknownConversation(Exception):
+    """No conversation has this id."""
+
+
+class Backend(Protocol):
+    """The owner's view of the running gateway. Every result is the JSON shape of the contract, section 9."""
+
+    async def conversation_for_message(self, wanted: str | None, key: str) -> str:
+        """The id of the conversation a posted message goes to.
+
+        `wanted` None: where `key` was posted before, else the latest open in-app conversation, else a new id.
+        `new`: where `key` was posted before, else a new id. Any other: that id, or raises UnknownConversation.
+        """
+        ...
+
+    async def conversations(self, query: Mapping[str, str]) -> Json: ...
+
+    async def conversation(self, conversation_id: str, first: int | None, last: int | None) -> Json:
+        """Raises UnknownConversation."""
+        ...
+
+    async def search(self, query: Mapping[str, str]) -> Json: ...
+
+    async def status(self) -> Json: ...
+
+    async def runs(self) -> Json: ...
+
+    async def stop(self, conversation_id: str) -> bool:
+        """Ends the running turn of that conversation; False when none runs."""
+        ...
+
+    async def events_since(self, version: int) -> list[tuple[int, Json]]:
+        """`message` events of everything saved after `version`, oldest first, each with its own version."""
+        ...
+
+    async def version(self) -> int:
+        """The version of the newest saved change."""
+        ...
+
+    def workspace_file(self, path: str) -> Any:
+        """The `pathlib.Path` of a workspace file that may be shown; raises FileNotFoundError for all others."""
+        ...

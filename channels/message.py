@@ -1,0 +1,147 @@
+"""The messages that cross the border between a chat platform and the gateway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Kind = Literal[
+    "text",
+    "voice",
+    "photo",
+    "video",
+    "file",
+    "sticker",
+    "location",
+    "contact",
+    "poll",
+    "edit",
+    "revoke",
+    "reaction",
+    "system",
+]
+Origin = Literal["person", "scheduled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a message is sent: a chat of a channel, and a thread in it where the platform has threads.
+
+    Ids are the platform's own, as strings. `thread_id` is None outside of threads.
+    """
+
+    channel: str
+    chat_id: str
+    thread_id: str | None = None
+
+    @property
+    def session_key(self) -> str:
+        """`<channel>:<chat>` or `<channel>:<chat>:<thread>`."""
+        base = f"{self.channel}:{self.chat_id}"
+        return base if self.thread_id is None else f"{base}:{self.thread_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message. `path` is relative to the workspace, None when it was not fetched."""
+
+    kind: Literal["photo", "voice", "audio", "video", "file", "sticker"]
+    name: str
+    path: str | None = None
+    mime: str | None = None
+    size_bytes: int | None = None
+    duration_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One button under a question. `id` comes back as `InboundMessage.action`."""
+
+    id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class InboundMessage:
+    """One message as a channel heard it.
+
+    `sent_at` is an aware UTC time. `message_id` is unique in its chat; `key`, where given, is unique over the
+    whole channel and replaces it for de-duplication. `answer_to` is where a scheduled answer goes, fixed when
+    the run came due; people are always answered where they wrote. `edits` is the id of the message that an
+    `edit`, `revoke` or `reaction` is about. `wants_answer` is False for what is only logged (edits, posts of a
+    channel that is not listed, a voice note nobody can transcribe).
+    """
+
+    channel: str
+    chat_id: str
+    message_id: str
+    sender_id: str
+    sender_name: str
+    text: str
+    sent_at: datetime
+    thread_id: str | None = None
+    kind: Kind = "text"
+    attachments: tuple[Attachment, ...] = ()
+    reply_to: str | None = None
+    action: str | None = None
+    is_group: bool = False
+    is_mention: bool = False
+    origin: Origin = "person"
+    key: str | None = None
+    chat_title: str | None = None
+    answer_to: Address | None = None
+    answers_nowhere: bool = False
+    edits: str | None = None
+    forwarded_from: str | None = None
+    wants_answer: bool = True
+    notice: str | None = None
+
+    @property
+    def address(self) -> Address:
+        return Address(self.channel, self.chat_id, self.thread_id)
+
+    @property
+    def dedupe_key(self) -> str:
+        """Unique over the channel: the same key twice is the same message."""
+        return self.key if self.key is not None else f"{self.chat_id}/{self.message_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundMessage:
+    """One logical reply to one address. `text` is Markdown; the channel makes of it what the platform shows.
+
+    `sent_ids` are the platform ids of the parts that an earlier try delivered: they are not sent again.
+    `replaces` is the platform id of a live draft that this text takes the place of.
+    """
+
+    key: str
+    address: Address
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    reply_to: str | None = None
+    replaces: str | None = None
+    sent_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The platform's word that it has the message: an id for each part, in order, and when (UTC)."""
+
+    message_ids: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of an inbound message: it is on disk when a channel holds this.
+
+    `is_new` is False when the same message had been accepted before. `will_answer` is True when a turn or a
+    command will answer it: the channel may show a typing sign until then.
+    """
+
+    message_id: str
+    conversation_id: str
+    is_new: bool
+    will_answer: bool

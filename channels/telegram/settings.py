@@ -1,0 +1,37 @@
+"""`[channels.telegram]`: what the settings file may say about Telegram."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+
+class TelegramSettings(BaseModel):
+    """Ids may be written as numbers or strings; they are strings inside."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: bool = False
+    token: SecretStr = SecretStr("")
+    base_url: str = Field(default="https://api.telegram.org", description="root of the Bot API, without /bot")
+    mode: Literal["polling"] = "polling"
+    owner: str = Field(default="", description="your numeric user id")
+    allow: tuple[str, ...] = Field(default=(), description="numeric user ids that may talk to the agent")
+    strangers: Literal["silent"] = "silent"
+    groups: tuple[str, ...] = Field(default=(), description="group ids the agent answers in")
+    require_mention: bool = True
+
+    @field_validator("owner", mode="before")
+    @classmethod
+    def _owner_text(cls, value: object) -> object:
+        return str(value) if isinstance(value, int) else value
+
+    @field_validator("allow", "groups", mode="before")
+    @classmethod
+    def _id_texts(cls, value: object) -> object:
+        return tuple(str(item) for item in value) if isinstance(value, list | tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+    @property
+    def owner_ids(self) -> frozenset[str]:
+        return frozenset({self.owner} if self.owner else ())

@@ -1,0 +1,20 @@
+"""Every limit of the gateway, with its unit in the name."""
+
+TEXT_CHARS_MAX = 200_000
+"""A longer text is cut here when a turn takes it; the saved message stays whole."""
+REQUEST_BYTES_MAX = 20 * 1024 * 1024
+HISTORY_MESSAGES_MAX = 60
+TURN_SECONDS_MAX = 900.0
+TURN_ATTEMPTS_MAX = 3
+"""A turn that took the program down this often is given up, and its sender is told."""
+SEND_PAUSES_SECONDS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0)
+SEND_ATTEMPTS_MAX = 20
+SENDS_IN_FLIGHT_MAX = 32
+CHANNEL_PAUSES_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+DATABASE_BUSY_SECONDS = 5.0
+COMMIT_ROWS_MAX = 256
+READLOG_RETRY_SECONDS = 2.0
+ONE_TIME_CODE_SECONDS = 600.0
+EVENTS_KEPT = 2_000
+STOP_SECONDS_MAX = 5.0
+"""How long a clean stop waits for running turns before it leaves them to the next start."""
