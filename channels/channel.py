@@ -31,13 +31,17 @@ ChannelState = Literal[
 class ChannelInfo:
     """What the gateway must know of a channel.
 
-    `resend_safe`: the same key sent twice is shown once, so a send that broke off is simply sent again.
     `style` is one sentence for the model about what this channel can show.
+    `conversations` says how a chat is cut: `idle` after a rest, `chat` never (the chat is the conversation),
+    `message` (each message is a conversation of its own).
+    `saved_is_sent`: the channel shows what is saved, so a saved reply is a delivered one and `send` is not called.
+    `draft_interval_seconds`: how often a live draft may change; None: the channel takes whole messages only.
     """
 
     name: str
     style: str = ""
-    resend_safe: bool = False
+    conversations: Literal["idle", "chat", "message"] = "idle"
+    saved_is_sent: bool = False
     draft_interval_seconds: float | None = None
 
 
@@ -99,9 +103,7 @@ class SendError(Exception):
 class SendRetry(SendError):
     """Surely not sent; may be sent again. `after_seconds` is the platform's own wait, None when it named none."""
 
-    def __init__(
-        self, reason: str, *, after_seconds: float | None = None, sent_ids: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, reason: str, *, after_seconds: float | None = None, sent_ids: tuple[str, ...] = ()) -> None:
         super().__init__(reason, sent_ids=sent_ids)
         self.after_seconds = after_seconds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, create_model, field_validator
@@ -136,7 +136,7 @@ def load_settings(path: Path) -> Settings:
 def _with_environment(value: Any, path: Path, key: str = "") -> Any:
     """Replaces `env:NAME` by the variable's value, at any depth."""
     if isinstance(value, dict):
-        items: dict[str, Any] = value
+        items = cast("dict[str, Any]", value)
         return {k: _with_environment(v, path, f"{key}.{k}" if key else k) for k, v in items.items()}
     if isinstance(value, str) and value.startswith("env:"):
         name = value[4:]

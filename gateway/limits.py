@@ -18,3 +18,4 @@ ONE_TIME_CODE_SECONDS = 600.0
 EVENTS_KEPT = 2_000
 STOP_SECONDS_MAX = 5.0
 """How long a clean stop waits for running turns before it leaves them to the next start."""
+READLOG_MARK_SECONDS = 60.0

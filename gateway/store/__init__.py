@@ -1,0 +1,6 @@
+"""hudhud.db, the truth, with index.db attached: the only package of the gateway that touches SQLite."""
+
+from gateway.store.database import DatabaseBusy, DiskFull, StoreError
+from gateway.store.store import Store
+
+__all__ = ["DatabaseBusy", "DiskFull", "Store", "StoreError"]

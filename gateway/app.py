@@ -1,0 +1,344 @@
+"""Builds every object once, starts and stops them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agent.brain import Brain, build_brain
+from agent.capabilities.introspect.tools import Introspect
+from agent.cortex.search import Cortex
+from agent.hippocampus.knowledge import Knowledge
+from agent.providers.base import ProviderSettings, create
+from agent.turn import run_turn
+from agent.types import JsonObject, Provider, Turn, TurnPort, TurnResult
+from channels import registry
+from channels.channel import Channel, ChannelContext, HasRoutes
+from channels.scheduled.channel import ScheduledChannel
+from channels.scheduled.quiet import is_quiet
+from channels.scheduled.types import CHANNEL_IDS, ScheduledRun
+from gateway.backend import OwnerBackend
+from gateway.config import Settings
+from gateway.health import ChannelReport, Health
+from gateway.home import HomeLock, forget_running, prepare, write_running
+from gateway.http import HttpServer
+from gateway.inbox import Inbox
+from gateway.limits import READLOG_MARK_SECONDS
+from gateway.observe import Observers
+from gateway.outbox import Outbox
+from gateway.people import People
+from gateway.queue import Queue
+from gateway.readlog import ReadLog
+from gateway.store import Store
+from gateway.supervise import supervise
+from heartbeat.history import RunHistory
+from heartbeat.jobs import HeartbeatFile
+from heartbeat.runner import Runner
+from heartbeat.timer import SchedulerTimer
+from heartbeat.types import DueRun, Kind, QueueState, due_of_key
+
+LOG = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What works on a home without a gateway: the database, the index, the tools."""
+
+    home: Path
+    store: Store
+    cortex: Cortex
+    introspect: Introspect
+    health: Health
+
+    @classmethod
+    async def open(cls, home: Path, settings: Settings, now: Callable[[], datetime] = utc_now) -> Library:
+        """Raises StoreError. The home must have been prepared."""
+        store = Store(home)
+        await store.open()
+        workspace = home / "workspace"
+        cortex = Cortex(home / "index.db", workspace, store.write, settings.zone)
+        await cortex.open()
+        health = Health(now)
+        knowledge = Knowledge(workspace, cortex)
+        introspect = Introspect(cortex, knowledge, store.transcripts, _State(health), settings.zone)
+        return cls(home, store, cortex, introspect, health)
+
+    async def close(self) -> None:
+        await self.cortex.close()
+        await self.store.close()
+
+
+class _State:
+    """`agent.types.StateSource`."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    async def channels(self) -> JsonObject:
+        return self._health.channels()
+
+
+class App:
+    """One gateway on one home. `start`, then `run` until it is cancelled, then `stop`."""
+
+    def __init__(
+        self,
+        home: Path,
+        settings: Settings,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        provider: Provider | None = None,
+        serve: bool = True,
+    ) -> None:
+        self.home = home
+        self.settings = settings
+        self._now = now
+        self._given_provider = provider
+        self._serve = serve
+        self._lock = HomeLock(home)
+        self._stack = contextlib.AsyncExitStack()
+        self.channels: dict[str, Channel] = {}
+        self._reports: list[tuple[Channel, ChannelReport]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self.server: HttpServer | None = None
+
+    async def start(self) -> None:
+        """Everything up to `ready`. Raises HomeError, StoreError, HttpError, ProviderError, ImportError: one sentence
+        each, with nothing left running."""
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+
+    async def _start(self) -> None:
+        prepare(self.home, self.settings.agent.name)
+        self._lock.acquire()
+        self._stack.callback(self._lock.release)
+        self.library = await Library.open(self.home, self.settings, self._now)
+        self._stack.push_async_callback(self.library.close)
+        self.store, self.health = self.library.store, self.library.health
+        self.people = People(self.settings)
+        self.readlog = ReadLog(self.home / "workspace" / "readlog", self.store)
+        self.observers = Observers()
+        self.brain = self._build_brain()
+        self._stack.callback(self.brain.close)
+        self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, self._now)
+        self.queue = Queue(
+            self.settings,
+            self.store,
+            self.outbox,
+            self.readlog,
+            self.channels,
+            self.observers,
+            self._run_turn,
+            self._now,
+            is_quiet=is_quiet,
+        )
+        self.inbox = Inbox(
+            self.settings,
+            self.people,
+            self.store,
+            self.readlog,
+            self.outbox,
+            self.channels,
+            self.observers,
+            self._now,
+        )
+        self.backend = OwnerBackend(self)
+        self.inbox.connect(self.queue, self.backend)
+        await self._create_channels()
+        self.runner = self._build_runner()
+        await self._listen()
+        await self._recover()
+        self._run(self._keep_marks())
+        self._run(self._catch_up())
+        for channel, report in self._reports:
+            self._run(supervise(channel, self.inbox.accept, report, now=self._now))
+        if self.settings.heartbeat.enabled:
+            self.runner.start()
+            self._stack.push_async_callback(self.runner.stop)
+        self.health.ready = True
+
+    def _build_brain(self) -> Brain:
+        model = self.settings.model
+        self._provider = self._given_provider or create(
+            ProviderSettings(
+                provider=model.provider,
+                name=model.name,
+                base_url=model.base_url,
+                api_key=model.api_key.get_secret_value(),
+                context_tokens=model.context_tokens,
+                timeout_seconds=model.timeout_seconds,
+            )
+        )
+        self._stack.push_async_callback(self._provider.close)
+        return build_brain(
+            workspace=self.home / "workspace",
+            provider=self._provider,
+            cortex=self.library.cortex,
+            functions={"introspect": self.library.introspect.functions()},
+            zone=self.settings.zone,
+            now=self._now,
+            agent_name=self.settings.agent.name,
+            context_tokens=model.context_tokens,
+            rounds_max=self.settings.agent.max_rounds,
+        )
+
+    @property
+    def model(self) -> str:
+        return f"{self._provider.name} {self._provider.model}".strip()
+
+    async def _run_turn(self, turn: Turn, port: TurnPort) -> TurnResult:
+        return await run_turn(self.brain, turn, port)
+
+    async def _create_channels(self) -> None:
+        last_sent = await self.store.last_sent()
+        for name in registry.CHANNELS:
+            settings = self.settings.channel(name)
+            report = self.health.add(name, enabled=settings.enabled)
+            self.health.known(name, received=await self.store.last_received(name), sent=last_sent.get(name))
+            if settings.enabled:
+                self._add(name, registry.create(name, self._context(name, settings, report)), report)
+        report = self.health.add(CHANNEL_IDS[0], enabled=self.settings.heartbeat.enabled)
+        self.scheduled = ScheduledChannel(self._context(CHANNEL_IDS[0], None, report))
+        for name in CHANNEL_IDS:
+            self.channels[name] = self.scheduled
+        self._reports.append((self.scheduled, report))
+
+    def _context(self, name: str, settings: Any, report: ChannelReport) -> ChannelContext:
+        return ChannelContext(
+            settings=settings,
+            home=self.home,
+            health=report,
+            memory=_Memory(self.store, name),
+            backend=self.backend,
+            now=self._now,
+        )
+
+    def _add(self, name: str, channel: Channel, report: ChannelReport) -> None:
+        self.channels[name] = channel
+        self._reports.append((channel, report))
+
+    def _build_runner(self) -> Runner:
+        return Runner(
+            HeartbeatFile(self.home / "workspace" / "heartbeat.md"),
+            self.store.runs,
+            _RunQueue(self.store, self.scheduled),
+            RunHistory(self.home / "workspace" / "run-history.md", self.settings.zone),
+            SchedulerTimer(),
+            zone=self.settings.zone,
+            now=self._now,
+            target=self.settings.heartbeat.target,
+        )
+
+    async def _run_ended(self, job: str, run_key: str, status: str, conversation_id: str, note: str) -> None:
+        outcome: Any = status
+        await self.runner.finished(job, due_of_key(run_key)[1], outcome, note, conversation_id)
+
+    async def _listen(self) -> None:
+        """The HTTP server, with the routes of every channel that has some."""
+        served = [channel for channel in self.channels.values() if isinstance(channel, HasRoutes)]
+        if not served or not self._serve:
+            return
+        page: Any = served[0]
+        settings = self.settings.channel(page.info.name)
+        routes = [route for channel in served for route in channel.routes()]
+        self.server = HttpServer(settings.host, settings.port, routes, self.health)
+        await self.server.start()
+        self._stack.push_async_callback(self.server.stop)
+        self.observers.add(page.hub.publish)
+        facts = {"pid": os.getpid(), "address": self.server.address, "token": page.token}
+        write_running(self.home, facts)
+        self._stack.callback(forget_running, self.home)
+
+    async def _recover(self) -> None:
+        """What the last run left: lines the logs lack, replies on their way, messages that wait."""
+        await self.readlog.start()
+        self.queue.run_ended = self._run_ended
+        self._stack.push_async_callback(self.inbox.close)
+        self._stack.push_async_callback(self.outbox.close)
+        self._stack.push_async_callback(self.queue.close)
+        await self._index_a_little()
+        await self.outbox.recover()
+        await self.queue.recover()
+        await self.inbox.recover()
+
+    async def _index_a_little(self) -> None:
+        """A crash leaves a few rows out of the index: they are there before the first answer."""
+        self.library.cortex.indexing = await self.store.catch_up_index()
+
+    async def _catch_up(self) -> None:
+        """The rest of a new index, and the workspace files that changed, while answers go on."""
+        while self.library.cortex.indexing:
+            self.library.cortex.indexing = await self.store.catch_up_index()
+        await self.library.cortex.update_files()
+
+    async def _keep_marks(self) -> None:
+        while True:
+            await asyncio.sleep(READLOG_MARK_SECONDS)
+            await self.readlog.mark()
+
+    def _run(self, work: Any) -> None:
+        self._tasks.append(asyncio.create_task(work))
+
+    async def stop(self) -> None:
+        """Takes nothing more, ends what runs in a few seconds, writes what is to be written, lets the home go."""
+        self.health.ready = False
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._stack.aclose()
+
+    def new_link(self) -> str | None:
+        """A fresh address of the page with its one-time code, None when the page is off."""
+        if self.server is None:
+            return None
+        page: Any = next(channel for channel in self.channels.values() if isinstance(channel, HasRoutes))
+        return f"{self.server.address}{page.new_link()}"
+
+
+class _Memory:
+    """`channels.channel.ChannelMemory` of one channel."""
+
+    def __init__(self, store: Store, channel: str) -> None:
+        self._store = store
+        self._channel = channel
+
+    async def get(self, key: str) -> str | None:
+        return await self._store.fact(self._channel, key)
+
+    async def put(self, key: str, value: str) -> None:
+        await self._store.put_fact(self._channel, key, value)
+
+    async def migrate_chat(self, old_chat_id: str, new_chat_id: str) -> None:
+        await self._store.move_chat(self._channel, old_chat_id, new_chat_id)
+
+
+class _RunQueue:
+    """`heartbeat.types.RunQueue`: a due run becomes a message of the scheduled channel."""
+
+    def __init__(self, store: Store, channel: ScheduledChannel) -> None:
+        self._store = store
+        self._channel = channel
+
+    async def submit(self, run: DueRun) -> None:
+        await self._channel.submit(
+            ScheduledRun(run.job.kind, run.job.name, run.key, run.due_at, run.job.instruction, run.target)
+        )
+
+    async def state(self, kind: Kind, key: str) -> QueueState:
+        return await self._store.runs.state_in_queue(kind, key)
+
+

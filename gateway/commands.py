@@ -1,0 +1,129 @@
+"""The commands a person may type: one table, the same on every channel. Bare words are never commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gateway.sentences import Language
+
+_COMMAND = re.compile(r"/([A-Za-z_]+)(?:\s+(.*))?\s*\Z", re.DOTALL)
+
+
+class Desk(Protocol):
+    """What commands steer."""
+
+    async def stop(self, session_key: str) -> bool:
+        """Ends the running turn of a session; False when none runs."""
+        ...
+
+    async def status(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A command as it was typed: where, by whom, in which language its sender writes."""
+
+    session_key: str
+    argument: str
+    is_owner: bool
+    language: Language
+
+
+Run = Callable[[Desk, Request], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One line of the table. `owner_only` commands answer others that they are the owner's."""
+
+    name: str
+    help: dict[Language, str]
+    run: Run
+    owner_only: bool = False
+
+
+def parse(text: str) -> tuple[Command, str] | None:
+    """The command and its argument, None when the text is not a command of the table."""
+    found = _COMMAND.match(text)
+    if found is None:
+        return None
+    command = COMMANDS.get(found.group(1).lower())
+    return None if command is None else (command, (found.group(2) or "").strip())
+
+
+async def run(command: Command, desk: Desk, request: Request) -> str:
+    """The answer to a command."""
+    if command.owner_only and not request.is_owner:
+        return {"en": "This command is the owner's.", "ar": "هذا الأمر للمالك وحده."}[request.language]
+    return await command.run(desk, request)
+
+
+async def _new(desk: Desk, request: Request) -> str:
+    # The conversation was closed in the transaction that saved the command: what came after it is in the new one.
+    return {
+        "en": "A new conversation begins with your next message.",
+        "ar": "تبدأ محادثة جديدة مع رسالتك التالية.",
+    }[request.language]
+
+
+async def _stop(desk: Desk, request: Request) -> str:
+    if await desk.stop(request.session_key):
+        return {"en": "Stopped.", "ar": "توقّف."}[request.language]
+    return {"en": "Nothing is running here.", "ar": "لا شيء قيد التنفيذ هنا."}[request.language]
+
+
+async def _status(desk: Desk, request: Request) -> str:
+    status = await desk.status()
+    queue = status["queue"]
+    lines = [
+        {
+            "en": f"Running for {_duration(status['uptime_seconds'])}, model: {status['model']}.",
+            "ar": f"يعمل منذ {_duration(status['uptime_seconds'])}، النموذج: {status['model']}.",
+        }[request.language],
+        {
+            "en": f"Waiting messages: {queue['waiting']}. Replies on their way: {queue['deliveries']}.",
+            "ar": f"الرسائل المنتظرة: {queue['waiting']}. الردود في الطريق: {queue['deliveries']}.",
+        }[request.language],
+    ]
+    lines += [
+        f"- {channel['channel']}: {channel['state']}" + (f" ({channel['detail']})" if channel["detail"] else "")
+        for channel in status["channels"]
+        if channel["enabled"]
+    ]
+    return "\n".join(lines)
+
+
+async def _help(desk: Desk, request: Request) -> str:
+    head = {
+        "en": "Write to me as to a person. These commands help:",
+        "ar": "اكتب لي كما تكتب لأي شخص. وهذه أوامر مساعدة:",
+    }[request.language]
+    shown = [
+        f"/{command.name}: {command.help[request.language]}"
+        for name, command in COMMANDS.items()
+        if name == command.name and (request.is_owner or not command.owner_only)
+    ]
+    return "\n".join([head, "", *shown])
+
+
+def _duration(seconds: float) -> str:
+    minutes = int(seconds) // 60
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"{days}d {hours}h" if days else f"{hours}h {minutes:02}m"
+
+
+_TABLE = (
+    Command("new", {"en": "begin a new conversation", "ar": "بدء محادثة جديدة"}, _new),
+    Command("stop", {"en": "stop what is running here", "ar": "إيقاف ما يجري هنا"}, _stop),
+    Command(
+        "status", {"en": "what runs, and how the channels are", "ar": "حالة العمل والقنوات"}, _status, owner_only=True
+    ),
+    Command("help", {"en": "this list", "ar": "هذه القائمة"}, _help),
+)
+COMMANDS: dict[str, Command] = {command.name: command for command in _TABLE}
+# What Telegram's own start button sends.
+COMMANDS["start"] = COMMANDS["help"]

@@ -1,0 +1,112 @@
+"""The data of the events that the page follows, from what was just saved."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from gateway.store.types import Delivery, NewMessage, Saved
+
+
+def message_event(new: NewMessage, saved: Saved) -> dict[str, Any]:
+    """`message` for what a person wrote."""
+    message = new.message
+    return _message(
+        conversation=saved.conversation_id,
+        session_key=saved.session_key,
+        channel=message.channel,
+        chat=saved.chat,
+        title=saved.title,
+        turn=None,
+        version=saved.version,
+        message={
+            "n": saved.n,
+            "id": saved.message_id,
+            "role": "user",
+            "text": message.text,
+            "sender": message.sender_name,
+            "at": _iso(message.sent_at),
+            "state": saved.state,
+            "flags": [],
+            "attachments": [asdict(attachment) for attachment in message.attachments],
+            "tool_calls": [],
+        },
+    )
+
+
+def reply_event(
+    *,
+    conversation: str,
+    session_key: str,
+    channel: str,
+    chat: str,
+    turn: str | None,
+    version: int,
+    n: int,
+    text: str,
+    role: str,
+    flags: list[str],
+    at: datetime,
+) -> dict[str, Any]:
+    """`message` and `done` for what the agent wrote; its tool calls are read with the conversation."""
+    return _message(
+        conversation=conversation,
+        session_key=session_key,
+        channel=channel,
+        chat=chat,
+        title="",
+        turn=turn,
+        version=version,
+        message={
+            "n": n,
+            "id": f"{conversation}-{n}",
+            "role": role,
+            "text": text,
+            "sender": "",
+            "at": _iso(at),
+            "state": "answered",
+            "flags": flags,
+            "attachments": [],
+            "tool_calls": [],
+        },
+    )
+
+
+def delivery_event(delivery: Delivery, state: str) -> dict[str, Any]:
+    """`status` for a delivery that moved."""
+    return {"conversation": delivery.conversation_id, "turn": None, "delivery": delivery.key, "state": state}
+
+
+def _message(
+    *,
+    conversation: str,
+    session_key: str,
+    channel: str,
+    chat: str,
+    title: str,
+    turn: str | None,
+    version: int,
+    message: dict[str, Any],
+) -> dict[str, Any]:
+    summary = {
+        "id": conversation,
+        "sessionKey": session_key,
+        "channel": channel,
+        "chat": chat,
+        "title": title,
+        "updated_at": message["at"],
+        "message_count": message["n"],
+        "last_text": message["text"][:200],
+    }
+    return {
+        "conversation": conversation,
+        "turn": turn,
+        "version": version,
+        "message": message,
+        "summary": summary,
+    }
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds")

@@ -1,0 +1,61 @@
+"""From saved messages to the messages of a prompt: what was said, with its tool calls, in the order it happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from agent.types import EarlierCall, Message, ToolCall, ToolResult
+from gateway.store.types import HistoryCall, HistoryMessage
+
+UNKNOWN = "interrupted, not known whether it ran"
+
+
+def prompt_history(history: Sequence[HistoryMessage]) -> tuple[Message, ...]:
+    """Earlier turns as user, assistant and tool messages. Every call has its result right after it."""
+    messages: list[Message] = []
+    for saved in history:
+        if saved.role != "assistant":
+            if saved.role == "user":
+                messages.append(Message("user", saved.text))
+            continue
+        last_round = max((call.round for call in saved.calls), default=0)
+        for number in range(1, last_round + 1):
+            calls = [call for call in saved.calls if call.round == number]
+            text = saved.rounds[number - 1] if number <= len(saved.rounds) else ""
+            messages.append(Message("assistant", text, tuple(_call(call) for call in calls)))
+            messages += [Message("tool", _output(call), call_id=call.call_id) for call in calls]
+        final = saved.text if not saved.calls else "\n\n".join(text for text in saved.rounds[last_round:] if text)
+        if final:
+            messages.append(Message("assistant", final))
+    return tuple(messages)
+
+
+def earlier_calls(reply: HistoryMessage | None) -> tuple[EarlierCall, ...]:
+    """The calls of a turn that broke off, for its next run."""
+    if reply is None:
+        return ()
+    return tuple(
+        EarlierCall(
+            call.round,
+            reply.rounds[call.round - 1] if call.round <= len(reply.rounds) else "",
+            _call(call),
+            None if call.outcome in {None, "interrupted"} else _result(call),
+        )
+        for call in reply.calls
+    )
+
+
+def _call(call: HistoryCall) -> ToolCall:
+    args: Any = json.loads(call.args)
+    return ToolCall(call.call_id, call.name, args, call.fault)
+
+
+def _result(call: HistoryCall) -> ToolResult:
+    outcome: Any = call.outcome
+    return ToolResult(call.call_id, outcome == "success", call.output or "", outcome, attempts=call.attempts)
+
+
+def _output(call: HistoryCall) -> str:
+    return UNKNOWN if call.outcome in {None, "interrupted"} else call.output or ""

@@ -1,0 +1,88 @@
+"""The one HTTP server: health probes here, everything else is handed in by the channels."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from aiohttp import web
+
+from gateway.health import Health
+from gateway.limits import REQUEST_BYTES_MAX
+
+LOG = logging.getLogger(__name__)
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class HttpError(Exception):
+    """The server cannot listen; `str()` is one sentence that says what to do."""
+
+
+class HttpServer:
+    """Listens on one address from `start` to `stop`; `address` is the URL root, known after `start`."""
+
+    def __init__(self, host: str, port: int, routes: Iterable[Any], health: Health) -> None:
+        self._host = host
+        self._port = port
+        self._health = health
+        self._app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=[_errors])
+        self._app.add_routes([web.get("/healthz", self._healthz), web.get("/readyz", self._readyz), *routes])
+        self._runner = web.AppRunner(
+            self._app, access_log=None, handle_signals=False, shutdown_timeout=1.0, handler_cancellation=True
+        )
+        self.address = ""
+
+    async def start(self) -> None:
+        """Raises HttpError when the port is taken or may not be used."""
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host, self._port)
+        try:
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise HttpError(_sentence(error, self._host, self._port)) from error
+        port = self._runner.addresses[0][1]
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self.address = f"http://{host}:{port}"
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        return web.json_response({"alive": True})
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        """503 while starting or stopping. A channel that is down does not fail it: it is in the body."""
+        body = {"ready": self._health.ready, **self._health.channels()}
+        return web.json_response(body, status=200 if self._health.ready else 503)
+
+
+@web.middleware
+async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turns a fault of a handler into one sentence; what it was is in the log."""
+    try:
+        return await handler(request)
+    except web.HTTPException:
+        raise
+    except Exception:
+        LOG.exception("%s %s failed", request.method, request.path)
+        error = {
+            "code": "internal",
+            "message": "Something went wrong while answering this request.",
+            "remedy": "Try again; the log of the gateway says more.",
+        }
+        return web.json_response({"error": error}, status=500)
+
+
+def _sentence(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"{host}:{port} is in use by another program. Stop that program, or set another `port` under "
+            "[channels.inapp] in config.toml (0 takes any free one)."
+        )
+    if error.errno == errno.EACCES:
+        return f"{host}:{port} may not be used by this user. Set a `port` above 1023 under [channels.inapp]."
+    return f"{host}:{port} cannot be listened on ({error.strerror}). Check `host` and `port` under [channels.inapp]."

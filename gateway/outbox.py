@@ -1,0 +1,206 @@
+"""The only caller of Channel.send: each delivery once, in order for each chat, retried without holding others up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from channels.channel import Channel, ChannelDown, SendRefused, SendRetry, SendUnknown
+from channels.message import Address, OutboundMessage, Receipt
+from gateway.health import Health
+from gateway.limits import SEND_ATTEMPTS_MAX, SEND_PAUSES_SECONDS, SENDS_IN_FLIGHT_MAX, STOP_SECONDS_MAX
+from gateway.observe import Observers
+from gateway.readlog import ReadLog
+from gateway.store import Store, StoreError
+from gateway.store.types import Delivery, DeliveryState
+
+LOG = logging.getLogger(__name__)
+
+
+class Outbox:
+    """Takes deliveries as they are planned and brings each to an end that is written down.
+
+    A chat is a line of its own: its deliveries go in order, and one that must wait holds up its own chat only.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        channels: Mapping[str, Channel],
+        readlog: ReadLog,
+        health: Health,
+        observers: Observers,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._channels = channels
+        self._readlog = readlog
+        self._health = health
+        self._observe = observers
+        self._now = now
+        self._lines: dict[Address, deque[Delivery]] = {}
+        self._tasks: dict[Address, asyncio.Task[None]] = {}
+        self._sending: set[Address] = set()
+        self._slots = asyncio.Semaphore(SENDS_IN_FLIGHT_MAX)
+        self._open = True
+
+    async def recover(self) -> int:
+        """At start: what was `sending` when the program died is `unknown` now; the rest goes on. How many go on."""
+        going_on = 0
+        for delivery in await self._store.open_deliveries():
+            if delivery.state == "sending":
+                await self._move(delivery, "unknown", reason="the program ended while it was being sent")
+            else:
+                self.put(delivery)
+                going_on += 1
+        return going_on
+
+    def put(self, delivery: Delivery | None) -> None:
+        """A delivery row was committed: `planned` and `retry` are sent, others are left alone."""
+        if delivery is None or delivery.state not in {"planned", "retry"} or not self._open:
+            return
+        self._lines.setdefault(delivery.address, deque()).append(delivery)
+        if delivery.address not in self._tasks:
+            task = asyncio.create_task(self._send_line(delivery.address), name=f"outbox {delivery.address.session_key}")
+            self._tasks[delivery.address] = task
+
+    async def retry(self, key: str) -> bool:
+        """A person wants a failed, unknown or waiting delivery sent (again). False when there is no such one."""
+        delivery = await self._store.delivery(key)
+        if delivery is None or delivery.state in {"sent", "sending", "suppressed"}:
+            return False
+        for waiting in self._lines.get(delivery.address, ()):
+            if waiting.key == key:
+                return True
+        await self._move(delivery, "retry", reason="asked for again", next_at=self._now())
+        self.put(await self._store.delivery(key))
+        return True
+
+    async def close(self) -> None:
+        """Ends after the sends under way; what was not begun stays planned for the next start."""
+        self._open = False
+        for address, task in list(self._tasks.items()):
+            if address not in self._sending:
+                task.cancel()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks.values(), timeout=STOP_SECONDS_MAX)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    @property
+    def depth(self) -> int:
+        return sum(len(line) for line in self._lines.values())
+
+    async def _send_line(self, address: Address) -> None:
+        line = self._lines[address]
+        try:
+            while line and self._open:
+                delivery = line[0]
+                await self._deliver(delivery)
+                line.popleft()
+        finally:
+            self._tasks.pop(address, None)
+            self._sending.discard(address)
+            if not line:
+                self._lines.pop(address, None)
+
+    async def _deliver(self, delivery: Delivery) -> None:
+        """Brings one delivery to `sent`, `unknown` or `failed`, however long that takes."""
+        attempts, sent_ids = delivery.attempts, delivery.sent_ids
+        pause_until = delivery.next_at if delivery.state == "retry" else None
+        while True:
+            self._sending.discard(delivery.address)
+            if pause_until is not None:
+                await asyncio.sleep(max(0.0, (pause_until - self._now()).total_seconds()))
+            attempts += 1
+            try:
+                async with self._slots:
+                    self._sending.add(delivery.address)
+                    await self._move(delivery, "sending", attempts=attempts, sent_ids=sent_ids)
+                    receipt = await self._send(delivery, sent_ids)
+            except SendUnknown as error:
+                await self._move(
+                    delivery, "unknown", attempts=attempts, sent_ids=error.sent_ids or sent_ids, reason=error.reason
+                )
+                return
+            except SendRefused as error:
+                await self._move(
+                    delivery, "failed", attempts=attempts, sent_ids=error.sent_ids or sent_ids, reason=error.reason
+                )
+                return
+            except (SendRetry, ChannelDown) as error:
+                reason = str(error)
+                sent_ids = (error.sent_ids or sent_ids) if isinstance(error, SendRetry) else sent_ids
+                if attempts >= SEND_ATTEMPTS_MAX:
+                    await self._move(delivery, "failed", attempts=attempts, sent_ids=sent_ids, reason=reason)
+                    return
+                pause_until = self._now() + timedelta(seconds=_pause_seconds(error, attempts))
+                await self._move(
+                    delivery, "retry", attempts=attempts, sent_ids=sent_ids, reason=reason, next_at=pause_until
+                )
+                continue
+            await self._move(delivery, "sent", attempts=attempts, sent_ids=receipt.message_ids)
+            self._health.sent(delivery.address.channel, receipt.at)
+            await self._readlog.caught_up(delivery.address.channel, delivery.address.chat_id)
+            return
+
+    async def _send(self, delivery: Delivery, sent_ids: tuple[str, ...]) -> Receipt:
+        channel = self._channels.get(delivery.address.channel)
+        if channel is None:
+            raise ChannelDown("off", f"the channel {delivery.address.channel} is switched off")
+        return await channel.send(
+            OutboundMessage(
+                key=delivery.key,
+                address=delivery.address,
+                text=delivery.text,
+                reply_to=delivery.reply_to,
+                sent_ids=sent_ids,
+            )
+        )
+
+    async def _move(
+        self,
+        delivery: Delivery,
+        state: DeliveryState,
+        *,
+        attempts: int | None = None,
+        sent_ids: tuple[str, ...] | None = None,
+        reason: str | None = None,
+        next_at: datetime | None = None,
+    ) -> None:
+        """Writes the state; a database that cannot write now (disk full) is waited for, since the truth must follow."""
+        pauses = iter(SEND_PAUSES_SECONDS)
+        while True:
+            try:
+                await self._store.move_delivery(
+                    delivery,
+                    state,
+                    self._now(),
+                    attempts=delivery.attempts if attempts is None else attempts,
+                    sent_ids=delivery.sent_ids if sent_ids is None else sent_ids,
+                    reason=reason,
+                    next_at=next_at,
+                )
+            except StoreError as error:
+                LOG.error("%s", error)
+                await asyncio.sleep(next(pauses, SEND_PAUSES_SECONDS[-1]))
+                continue
+            break
+        if state in {"unknown", "failed"}:
+            LOG.warning("the reply %s to %s is %s: %s", delivery.key, delivery.address.session_key, state, reason)
+        self._observe(
+            "status",
+            {"conversation": delivery.conversation_id, "turn": None, "delivery": delivery.key, "state": state},
+        )
+
+
+def _pause_seconds(error: SendRetry | ChannelDown, attempts: int) -> float:
+    """The platform's own wait where it named one, else growing pauses."""
+    named = error.after_seconds if isinstance(error, SendRetry) else error.retry_after_seconds
+    if named is not None:
+        return named
+    return SEND_PAUSES_SECONDS[min(attempts, len(SEND_PAUSES_SECONDS)) - 1]

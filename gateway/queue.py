@@ -1,0 +1,388 @@
+"""The one agent queue: a lane for each session, lanes side by side, people before the clock, recovery at start."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from agent.types import Person, Question, Segment, ToolCall, ToolResult, Turn, TurnPort, TurnResult
+from channels.channel import Channel
+from channels.message import Address
+from gateway.config import Settings
+from gateway.events import reply_event
+from gateway.history import earlier_calls, prompt_history
+from gateway.limits import SEND_PAUSES_SECONDS, STOP_SECONDS_MAX, TEXT_CHARS_MAX, TURN_ATTEMPTS_MAX, TURN_SECONDS_MAX
+from gateway.observe import Observers
+from gateway.outbox import Outbox
+from gateway.readlog import ReadLog
+from gateway.sentences import language_of, sentence
+from gateway.store import Store, StoreError
+from gateway.store.turns import CallRow, Finished, Result
+from gateway.store.types import NOWHERE, Claim, address_of
+
+LOG = logging.getLogger(__name__)
+
+RunTurn = Callable[[Turn, TurnPort], Awaitable[TurnResult]]
+Quiet = Callable[[str], bool]
+
+
+class RunEnded(Protocol):
+    """The clock wants to know how its run ended."""
+
+    async def __call__(self, job: str, run_key: str, status: str, conversation_id: str, note: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Lane:
+    """One session's place in the queue. `running` is the lane's work, `turn` the part of it that can be stopped.
+    `again`: something came while it ran. `said`: the text that the turn has shown so far."""
+
+    session_key: str
+    scheduled: bool
+    queued: bool = False
+    running: asyncio.Task[None] | None = None
+    turn: asyncio.Task[TurnResult] | None = None
+    finishing: bool = False
+    again: bool = False
+    stop_reason: Literal["stopped", "shutdown"] | None = None
+    said: list[str] = field(default_factory=list[str])
+
+
+class Queue:
+    """Runs turns. The database holds what waits; this holds only who is next."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        outbox: Outbox,
+        readlog: ReadLog,
+        channels: Mapping[str, Channel],
+        observers: Observers,
+        run_turn: RunTurn,
+        now: Callable[[], datetime],
+        *,
+        is_quiet: Quiet,
+        turn_seconds_max: float = TURN_SECONDS_MAX,
+        stop_seconds_max: float = STOP_SECONDS_MAX,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._outbox = outbox
+        self._readlog = readlog
+        self._channels = channels
+        self._observe = observers
+        self._run_turn = run_turn
+        self._now = now
+        self._is_quiet = is_quiet
+        self._turn_seconds_max = turn_seconds_max
+        self._stop_seconds_max = stop_seconds_max
+        self._lanes: dict[str, Lane] = {}
+        self._people: deque[Lane] = deque()
+        self._clock: deque[Lane] = deque()
+        self._active: set[asyncio.Task[None]] = set()
+        self._open = True
+        self.run_ended: RunEnded | None = None
+
+    async def recover(self) -> int:
+        """At start: everything that waited or ran when the program ended waits again. How many sessions."""
+        await self._store.recover(self._now())
+        sessions = await self._store.waiting_sessions()
+        for session_key, origin in sessions:
+            self.wake(session_key, scheduled=origin == "scheduled")
+        return len(sessions)
+
+    def wake(self, session_key: str, *, scheduled: bool) -> None:
+        """A message waits in this session: its lane starts at once when it is idle and a worker is free."""
+        lane = self._lanes.get(session_key)
+        if lane is None:
+            lane = self._lanes[session_key] = Lane(session_key, scheduled)
+        if lane.running is not None:
+            lane.again = True
+        elif not lane.queued:
+            lane.queued = True
+            (self._clock if scheduled else self._people).append(lane)
+        self._start_more()
+
+    async def stop(self, session_key: str) -> bool:
+        """Ends the running turn of a session; returns when it has ended. False when none runs."""
+        lane = self._lanes.get(session_key)
+        if lane is None or lane.running is None or lane.finishing:
+            return False
+        self._cancel(lane, "stopped")
+        await asyncio.wait({lane.running})
+        return True
+
+    @staticmethod
+    def _cancel(lane: Lane, reason: Literal["stopped", "shutdown"]) -> None:
+        lane.stop_reason = reason
+        if lane.turn is not None:
+            lane.turn.cancel()
+
+    async def close(self) -> None:
+        """Begins nothing more, gives running turns a moment, takes the rest back for the next start."""
+        self._open = False
+        if not self._active:
+            return
+        _, late = await asyncio.wait(self._active, timeout=self._stop_seconds_max)
+        for lane in self._lanes.values():
+            if lane.running in late and not lane.finishing:
+                self._cancel(lane, "shutdown")
+        if late:
+            _, stuck = await asyncio.wait(late, timeout=self._stop_seconds_max)
+            # What hangs here waits for a disk that is full; its messages are `running` in the database and recovered.
+            for task in stuck:
+                task.cancel()
+            await asyncio.gather(*stuck, return_exceptions=True)
+
+    @property
+    def running(self) -> int:
+        return len(self._active)
+
+    def _start_more(self) -> None:
+        while self._open and len(self._active) < self._settings.agent.workers and (self._people or self._clock):
+            lane = (self._people or self._clock).popleft()
+            lane.queued = False
+            lane.again = False
+            lane.running = asyncio.create_task(self._work(lane), name=f"lane {lane.session_key}")
+            self._active.add(lane.running)
+
+    async def _work(self, lane: Lane) -> None:
+        """One turn of a lane, if something waits in it."""
+        more = False
+        try:
+            more = await self._next_turn(lane)
+        except StoreError as error:
+            # The messages wait in the database; the lane is tried again when it may be writable.
+            LOG.error("%s", error)
+            await asyncio.sleep(SEND_PAUSES_SECONDS[1])
+            more = True
+        finally:
+            task = lane.running
+            lane.running, lane.stop_reason, lane.finishing = None, None, False
+            self._active.discard(task)  # type: ignore[arg-type]
+            if (more or lane.again) and self._open:
+                self.wake(lane.session_key, scheduled=lane.scheduled)
+            else:
+                self._lanes.pop(lane.session_key, None)
+                self._start_more()
+
+    async def _next_turn(self, lane: Lane) -> bool:
+        """Runs one turn; True when there may be another one."""
+        claim = await self._store.take(lane.session_key, self._now())
+        if claim is None:
+            return False
+        first = claim.messages[0]
+        await self._readlog.caught_up(first.address.channel, first.address.chat_id)
+        result = await self._run_stoppable(lane, claim)
+        if result is None:
+            await self._store.release(claim.turn_id)
+            return False
+        lane.finishing = True
+        await self._finish(claim, result)
+        return True
+
+    async def _run_stoppable(self, lane: Lane, claim: Claim) -> TurnResult | None:
+        """The turn's result; None when the program is stopping and the turn is left to the next start."""
+        if lane.stop_reason is None:
+            lane.turn = task = asyncio.create_task(self._run(lane, claim), name=f"turn {claim.turn_id}")
+            await asyncio.wait({task})
+            lane.turn = None
+            if not task.cancelled():
+                return task.result()
+        if lane.stop_reason == "shutdown":
+            return None
+        return TurnResult(claim.turn_id, "stopped", "".join(lane.said).strip())
+
+    async def _run(self, lane: Lane, claim: Claim) -> TurnResult:
+        """The turn's result, whatever happens in it short of a stop."""
+        text = "\n\n".join(message.text for message in claim.messages)
+        language = language_of(text, self._settings.agent.language)
+        if claim.attempts > TURN_ATTEMPTS_MAX:
+            LOG.error("turn %s broke off %d times and is given up", claim.turn_id, claim.attempts - 1)
+            return TurnResult(claim.turn_id, "failed", sentence("given_up", language), error="given up")
+        turn = self._turn(claim, text[:TEXT_CHARS_MAX])
+        port = Port(self, lane, claim)
+        try:
+            async with asyncio.timeout(self._turn_seconds_max):
+                return await self._run_turn(turn, port)
+        except TimeoutError:
+            minutes = max(1, round(self._turn_seconds_max / 60))
+            reply = sentence("timed_out", language).format(minutes=minutes)
+            return TurnResult(claim.turn_id, "failed", reply, error="timed out")
+        except StoreError:
+            raise
+        except Exception as error:
+            LOG.exception("turn %s failed", claim.turn_id)
+            return TurnResult(
+                claim.turn_id, "failed", sentence("fault", language), error=f"{type(error).__name__}: {error}"
+            )
+
+    def _turn(self, claim: Claim, text: str) -> Turn:
+        first = claim.messages[0]
+        channel = self._channels.get(first.address.channel)
+        rights = "owner" if first.rights == "owner" else "allowed"
+        return Turn(
+            id=claim.turn_id,
+            session_key=claim.session_key,
+            conversation_id=claim.conversation_id,
+            text=text,
+            person=Person(f"{first.address.channel}:{first.sender_id}", first.sender_name, rights),
+            started_at=self._now(),
+            origin="scheduled" if first.origin == "scheduled" else "person",
+            channel=first.address.channel,
+            style="" if channel is None else channel.info.style,
+            files=tuple(
+                str(attachment["path"])
+                for message in claim.messages
+                for attachment in message.attachments
+                if attachment.get("path")
+            ),
+            history=prompt_history(claim.history),
+            earlier_calls=earlier_calls(claim.reply_so_far),
+        )
+
+    async def _finish(self, claim: Claim, result: TurnResult) -> None:
+        first = claim.messages[0]
+        target, cut = self._target(claim)
+        if result.status == "stopped" and target is not None and not self._channels[target.channel].info.saved_is_sent:
+            # Whoever stopped it has had the answer to that; the part that was said is kept, not sent.
+            target = None
+        info = None if target is None else self._channels[target.channel].info
+        quiet = first.origin == "scheduled" and result.status == "done" and self._is_quiet(result.reply)
+        last = claim.messages[-1]
+        saved = Result(
+            turn_id=result.turn_id,
+            status=result.status,
+            reply=result.reply,
+            rounds=result.rounds,
+            error=result.error,
+            input_tokens=result.usage.input_tokens,
+            output_tokens=result.usage.output_tokens,
+            target=target,
+            target_cut=cut,
+            delivery="suppressed" if quiet else "sent" if info is not None and info.saved_is_sent else "planned",
+            reply_to=last.message_id if first.origin == "person" else None,
+            now=self._now(),
+        )
+        finished = await self._store_finish(saved)
+        self._outbox.put(finished.delivery)
+        if self._observe.any:
+            self._tell(claim, result, finished)
+        if finished.delivery is not None and finished.delivery.state == "sent":
+            address = finished.delivery.address
+            await self._readlog.caught_up(address.channel, address.chat_id)
+        if first.origin == "scheduled" and self.run_ended is not None:
+            status = "ok" if result.status == "done" else "interrupted" if result.status == "stopped" else "error"
+            note = result.error or ("quiet" if quiet else result.reply.partition("\n")[0])
+            await self.run_ended(first.address.chat_id, first.message_id, status, claim.conversation_id, note[:200])
+
+    async def _store_finish(self, result: Result) -> Finished:
+        """A finished turn is not thrown away because the disk is full for a while."""
+        pauses = iter(SEND_PAUSES_SECONDS)
+        while True:
+            try:
+                return await self._store.finish(result)
+            except StoreError as error:
+                LOG.error("%s", error)
+                await asyncio.sleep(next(pauses, SEND_PAUSES_SECONDS[-1]))
+
+    def _target(self, claim: Claim) -> tuple[Address | None, Literal["idle", "chat", "message"]]:
+        """Where the answer goes: where the message came from, or the target a run was given when it came due."""
+        first = claim.messages[0]
+        if first.answer_to == NOWHERE:
+            return None, "idle"
+        target = first.address if first.answer_to is None else address_of(first.answer_to)
+        if target is None or target.channel not in self._channels:
+            return None, "idle"
+        return target, self._channels[target.channel].info.conversations
+
+    def _tell(self, claim: Claim, result: TurnResult, finished: Finished) -> None:
+        address = claim.messages[0].address
+        if finished.n is None:
+            self._observe(
+                "error",
+                {"conversation": claim.conversation_id, "turn": claim.turn_id, "message": result.error or "stopped"},
+            )
+            return
+        event = reply_event(
+            conversation=claim.conversation_id,
+            session_key=claim.session_key,
+            channel=address.channel,
+            chat=address.chat_id,
+            turn=claim.turn_id,
+            version=finished.version,
+            n=finished.n,
+            text=result.reply,
+            role="assistant",
+            flags=[] if result.status == "done" else [result.status],
+            at=self._now(),
+        )
+        self._observe("done", event)
+
+    # What a running turn asks for
+
+    def emit(self, lane: Lane, claim: Claim, segment: Segment) -> None:
+        about = {"conversation": claim.conversation_id, "turn": claim.turn_id}
+        if segment.kind == "text":
+            lane.said.append(segment.text)
+            self._observe("delta", {**about, "text": segment.text})
+        elif segment.kind == "reset":
+            lane.said.clear()
+            self._observe("reset", about)
+        else:
+            tool = {"n": segment.n, "name": segment.name, "state": segment.state, "detail": segment.detail}
+            self._observe("tool", {**about, **tool})
+
+    async def hear(self, claim: Claim, round_number: int) -> Sequence[str]:
+        heard = await self._store.hear(claim.turn_id, round_number)
+        return [message.text for message in heard]
+
+    async def begin_calls(
+        self, claim: Claim, round_number: int, rounds: Sequence[str], calls: Sequence[ToolCall]
+    ) -> None:
+        rows = [
+            CallRow(call.id, call.name, json.dumps(dict(call.args), ensure_ascii=False), call.fault) for call in calls
+        ]
+        await self._store.begin_calls(claim.turn_id, round_number, rounds, rows, self._now())
+
+    async def end_call(self, claim: Claim, call: ToolCall, result: ToolResult) -> None:
+        await self._store.end_call(claim.turn_id, call.id, result.text, result.outcome, result.attempts, self._now())
+
+
+class Port:
+    """`agent.types.TurnPort` of one turn."""
+
+    def __init__(self, queue: Queue, lane: Lane, claim: Claim) -> None:
+        self._queue = queue
+        self._lane = lane
+        self._claim = claim
+        self._rounds: list[str] = list(claim.reply_so_far.rounds) if claim.reply_so_far is not None else []
+        lane.said = []
+
+    def emit(self, segment: Segment) -> None:
+        self._queue.emit(self._lane, self._claim, segment)
+
+    async def ask(self, question: Question) -> bool | None:
+        """Nobody can be asked yet: no answer means no."""
+        return None
+
+    async def heard(self, round: int) -> Sequence[str]:
+        # Nothing came while this turn ran: the database need not be asked.
+        if not self._lane.again:
+            return ()
+        return await self._queue.hear(self._claim, round)
+
+    async def calls_begin(self, round: int, text: str, calls: Sequence[ToolCall]) -> None:
+        del self._rounds[round - 1 :]
+        self._rounds.append(text)
+        await self._queue.begin_calls(self._claim, round, self._rounds, calls)
+
+    async def call_ended(self, call: ToolCall, result: ToolResult) -> None:
+        await self._queue.end_call(self._claim, call, result)

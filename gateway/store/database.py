@@ -1,0 +1,225 @@
+"""The SQLite file: one writer that commits in groups, one reader, numbered schema files, named sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiosqlite
+
+from gateway.limits import COMMIT_ROWS_MAX, DATABASE_BUSY_SECONDS
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+HERE = Path(__file__).parent
+
+
+class StoreError(Exception):
+    """The database could not do it; `str()` is one sentence that says what to do."""
+
+
+class DiskFull(StoreError):
+    """No room left for the database."""
+
+
+class DatabaseBusy(StoreError):
+    """Another process holds the database's write lock."""
+
+
+class IndexDamaged(StoreError):
+    """index.db is not readable; the truth is not touched by this."""
+
+
+def load_queries(path: Path) -> dict[str, str]:
+    """Reads a file of sentences, each after a line `-- name: <name>`, to a dictionary."""
+    parts = re.split(r"^-- name: (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {name: sentence.strip().rstrip(";") for name, sentence in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+class _Connection(aiosqlite.Connection):
+    """aiosqlite's connection, with a whole function run in its thread: one hop, whatever the function does."""
+
+    async def run(self, work: Callable[..., T], *args: Any) -> T:
+        return await self._execute(work, *args)  # type: ignore[no-untyped-call]
+
+    async def run_with_connection(self, work: Work[T]) -> T:
+        return await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
+
+
+def _connect(path: Path, *, read_only: bool) -> _Connection:
+    def connector() -> sqlite3.Connection:
+        connection = sqlite3.connect(path, isolation_level=None, cached_statements=512, timeout=DATABASE_BUSY_SECONDS)
+        connection.row_factory = sqlite3.Row
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    return _Connection(connector, iter_chunk_size=64)
+
+
+class Database:
+    """hudhud.db. All writes of all callers that wait at the same time share one transaction and one fsync."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: _Connection | None = None
+        self._reader: _Connection | None = None
+        self._pending: list[tuple[Work[Any], asyncio.Future[Any]]] = []
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.commits = 0
+
+    async def open(self, prepare: Work[None]) -> None:
+        """Opens both connections, brings the schema up to date, runs `prepare` on the writer outside a transaction.
+
+        Raises StoreError when the file is not a database of ours, is newer than this program, or is locked.
+        """
+        self._writer = _connect(self._path, read_only=False)
+        await self._writer
+        try:
+            await self._writer.run_with_connection(_configure)
+            await self._writer.run_with_connection(_migrate)
+            await self._writer.run_with_connection(prepare)
+            self._reader = _connect(self._path, read_only=True)
+            await self._reader
+        except sqlite3.Error as error:
+            await self._writer.close()
+            raise _ours(error, self._path) from error
+        except StoreError:
+            await self._writer.close()
+            raise
+        self._task = asyncio.create_task(self._commit_groups(), name="database-writer")
+
+    async def close(self) -> None:
+        """Commits what still waits, then closes the file."""
+        if self._task is not None:
+            while self._pending:
+                await asyncio.sleep(0)
+                self._wake.set()
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                await connection.close()
+        self._reader = self._writer = self._task = None
+
+    async def write(self, work: Work[T]) -> T:
+        """Runs `work` in a transaction, together with what else waits; returns after the commit.
+
+        `work` may run twice (the group is tried as one, then one by one), so it must have no other effect.
+        Raises what `work` raised, or StoreError when the commit failed; then nothing of it is saved.
+        """
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._pending.append((work, future))
+        self._wake.set()
+        return await future
+
+    async def read(self, work: Work[T]) -> T:
+        """Runs `work` on the read connection, on a snapshot of what is committed."""
+        assert self._reader is not None
+        try:
+            return await self._reader.run_with_connection(work)
+        except sqlite3.Error as error:
+            raise _ours(error, self._path) from error
+
+    async def maintain(self, work: Work[T]) -> T:
+        """Runs `work` on the writer outside any transaction (attach, checkpoint), between two groups."""
+        assert self._writer is not None
+        try:
+            return await self._writer.run_with_connection(work)
+        except sqlite3.Error as error:
+            raise _ours(error, self._path) from error
+
+    async def _commit_groups(self) -> None:
+        assert self._writer is not None
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._pending:
+                group = self._pending[:COMMIT_ROWS_MAX]
+                del self._pending[:COMMIT_ROWS_MAX]
+                works = [work for work, future in group if not future.cancelled()]
+                futures = [future for _, future in group if not future.cancelled()]
+                if not works:
+                    continue
+                # Shielded: a group that is under way is finished even when the program is stopping.
+                outcomes = await asyncio.shield(self._writer.run_with_connection(lambda c, w=works: _commit(c, w)))
+                self.commits += 1
+                for future, (value, error) in zip(futures, outcomes, strict=True):
+                    if future.done():
+                        continue
+                    if error is None:
+                        future.set_result(value)
+                    elif isinstance(error, sqlite3.Error):
+                        future.set_exception(_ours(error, self._path))
+                    else:
+                        future.set_exception(error)
+
+
+Outcome = tuple[Any, BaseException | None]
+
+
+def _commit(connection: sqlite3.Connection, works: list[Work[Any]]) -> list[Outcome]:
+    """All works in one transaction; if one of them fails, each in its own, so that only the failing one is lost."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        values = [work(connection) for work in works]
+        connection.execute("COMMIT")
+    except BaseException as error:  # noqa: BLE001 -- handed to the caller that waits for it
+        _roll_back(connection)
+        if len(works) == 1:
+            return [(None, error)]
+    else:
+        return [(value, None) for value in values]
+    return [outcome for work in works for outcome in _commit(connection, [work])]
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    # A full disk makes SQLite roll back by itself.
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _configure(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA wal_autocheckpoint = 2000")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Runs each schema file whose number is above `user_version`, each in one transaction with its number."""
+    files = {int(path.name[:4]): path for path in sorted((HERE / "schema").glob("[0-9]*.sql"))}
+    present = connection.execute("PRAGMA user_version").fetchone()[0]
+    if present > max(files):
+        raise StoreError(
+            f"the database was written by a newer version (schema {present}, this program knows {max(files)}). "
+            "Install the newer version again."
+        )
+    for number in range(present + 1, max(files) + 1):
+        try:
+            sentences = files[number].read_text(encoding="utf-8")
+            connection.executescript(f"BEGIN IMMEDIATE;\n{sentences}\nPRAGMA user_version = {number};\nCOMMIT;")
+        except sqlite3.Error:
+            _roll_back(connection)
+            raise
+
+
+def _ours(error: sqlite3.Error, path: Path) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and "disk" in str(error)):
+        return DiskFull(f"{path.parent}: no space left on the disk. Nothing that was saved is lost; free some space.")
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return DatabaseBusy(f"{path}: another process holds the database. Close the program that has it open.")
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoreError(f"{path}: this file is not a database. Move it away, or restore a backup.")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return StoreError(f"{path}: the database is damaged ({error}). Restore a backup.")
+    if code in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
+        return StoreError(f"{path}: cannot be opened for writing. Check the folder's owner and rights.")
+    return StoreError(f"{path}: {error}")

@@ -1,0 +1,349 @@
+"""Saving what comes in: de-duplication, queue row, conversation row and index in one transaction."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from channels.message import Address, InboundMessage
+from gateway.store.indexing import Indexer
+from gateway.store.sql import SQL
+from gateway.store.types import (
+    NOWHERE,
+    Delivery,
+    NewMessage,
+    Saved,
+    address_text,
+    from_ms,
+    safe_text,
+    to_json,
+    to_ms,
+)
+
+TITLE_CHARS = 80
+AGENT_ID = "agent"
+
+
+def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) -> Saved:
+    """Saves one message once. A message that is there already gives the row of the first time."""
+    message = new.message
+    chat = _current_chat(connection, message.channel, message.chat_id)
+    key = message.key if message.key is not None else f"{chat}/{message.message_id}"
+    if message.kind == "edit" and message.key is None:
+        key = f"{key}/edit/{to_ms(message.sent_at)}"
+    present = connection.execute(
+        SQL["message_by_key"], {"channel": message.channel, "dedupe_key": safe_text(key)}
+    ).fetchone()
+    if present is not None:
+        return _known(present)
+    if message.edits is not None:
+        return _about_earlier(connection, indexer, new, chat, key)
+    address = Address(message.channel, chat, message.thread_id)
+    conversation = open_conversation(connection, new, address)
+    row = _message_row(connection, new, address, conversation, key)
+    seq = add_message(connection, indexer, row, conversation, title=_title(message))
+    connection.execute(
+        SQL["add_log_entry"],
+        {"channel": message.channel, "chat": chat, "message_seq": seq, "delivery_key": None},
+    )
+    if new.ends_conversation:
+        connection.execute(SQL["end_conversation"], {"id": conversation["id"], "now": to_ms(new.now)})
+    notice = None
+    if new.notice is not None:
+        notice = add_notice(
+            connection, indexer, conversation["id"], address, new.notice, f"notice:{seq}", new.now, new.saved_is_sent
+        )
+    return Saved(
+        seq,
+        row["version"],
+        row["n"],
+        row["message_id"],
+        conversation["id"],
+        address.session_key,
+        chat,
+        conversation["title"] or _title(message),
+        True,
+        new.state,
+        notice,
+    )
+
+
+def _known(row: sqlite3.Row) -> Saved:
+    return Saved(
+        row["seq"],
+        row["version"],
+        row["n"],
+        row["message_id"],
+        row["conversation_id"],
+        row["session_key"],
+        row["chat"],
+        "",
+        False,
+        row["state"],
+    )
+
+
+def _current_chat(connection: sqlite3.Connection, channel: str, chat: str) -> str:
+    moved = connection.execute(SQL["moved_chat"], {"channel": channel, "chat": chat}).fetchone()
+    return moved[0] if moved is not None else chat
+
+
+def _about_earlier(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage, chat: str, key: str) -> Saved:
+    """An edit, a removal or a reaction: a log line of its own, and the earlier message follows."""
+    message = new.message
+    earlier = connection.execute(
+        SQL["message_by_platform_id"], {"channel": message.channel, "chat": chat, "message_id": message.edits}
+    ).fetchone()
+    text = safe_text(message.text)
+    if message.kind == "edit" and earlier is not None and earlier["text"] == text:
+        session_key = earlier["session_key"]
+        return Saved(
+            0, 0, None, message.message_id, earlier["conversation_id"], session_key, chat, "", False, "observed"
+        )
+    address = Address(message.channel, chat, message.thread_id)
+    conversation = open_conversation(connection, new, address)
+    row = _message_row(connection, new, address, conversation, key)
+    row |= {"n": None, "state": "observed"}
+    seq = connection.execute(SQL["add_message"], row).lastrowid or 0
+    connection.execute(
+        SQL["add_log_entry"],
+        {"channel": message.channel, "chat": chat, "message_seq": seq, "delivery_key": None},
+    )
+    if earlier is not None and earlier["sender_id"] == row["sender_id"]:
+        version = row["version"] + 1
+        if message.kind == "edit":
+            connection.execute(SQL["edit_message"], {"seq": earlier["seq"], "text": text, "version": version})
+        elif message.kind == "revoke":
+            connection.execute(SQL["cancel_waiting"], {"seq": earlier["seq"], "version": version})
+        changed = connection.execute(SQL["message_by_seq"], {"seq": earlier["seq"]}).fetchone()
+        indexer.message(connection, changed)
+    session_key = address.session_key
+    return Saved(
+        seq, row["version"], None, row["message_id"], conversation["id"], session_key, chat, "", True, "observed"
+    )
+
+
+def open_conversation(connection: sqlite3.Connection, new: NewMessage, address: Address) -> dict[str, Any]:
+    """The conversation a message belongs to, made when there is none: `id`, `message_count`, `ended_at`."""
+    now_ms = to_ms(new.now)
+    if new.cut == "chat":
+        row = connection.execute(SQL["conversation_by_id"], {"id": address.chat_id}).fetchone()
+        if row is not None:
+            return dict(row)
+        return add_conversation(connection, address.chat_id, address, now_ms)
+    if new.cut == "idle":
+        row = connection.execute(SQL["latest_conversation"], {"session_key": address.session_key}).fetchone()
+        if row is not None and row["ended_at"] is None:
+            rested_ms = max(to_ms(new.message.sent_at), 0) - row["updated_at"]
+            if not new.idle_ms or rested_ms <= new.idle_ms:
+                return dict(row)
+    return add_conversation(connection, new_conversation_id(new.now), address, now_ms)
+
+
+def new_conversation_id(now: datetime) -> str:
+    """`<yymmdd>-<8 hex digits>`: short, sortable by day, any part of it can be typed."""
+    return f"{now:%y%m%d}-{secrets.token_hex(4)}"
+
+
+def add_conversation(
+    connection: sqlite3.Connection, conversation_id: str, address: Address, now_ms: int
+) -> dict[str, Any]:
+    connection.execute(
+        SQL["add_conversation"],
+        {
+            "id": conversation_id,
+            "session_key": address.session_key,
+            "channel": address.channel,
+            "chat": address.chat_id,
+            "thread": address.thread_id,
+            "title": "",
+            "now": now_ms,
+        },
+    )
+    return {"id": conversation_id, "message_count": 0, "title": ""}
+
+
+def next_version(connection: sqlite3.Connection) -> int:
+    return connection.execute(SQL["next_version"]).fetchone()[0]
+
+
+def _message_row(
+    connection: sqlite3.Connection, new: NewMessage, address: Address, conversation: Mapping[str, Any], key: str
+) -> dict[str, Any]:
+    message = new.message
+    return {
+        "version": next_version(connection),
+        "conversation_id": conversation["id"],
+        "n": conversation["message_count"] + 1,
+        "session_key": address.session_key,
+        "channel": address.channel,
+        "chat": address.chat_id,
+        "thread": address.thread_id,
+        "message_id": safe_text(message.message_id),
+        "dedupe_key": safe_text(key),
+        "role": "user",
+        "kind": message.kind,
+        "sender_id": safe_text(message.sender_id),
+        "sender_name": safe_text(message.sender_name),
+        "rights": new.rights,
+        "origin": message.origin,
+        "text": safe_text(message.text),
+        "at": to_ms(message.sent_at),
+        "saved_at": to_ms(new.now),
+        "state": new.state,
+        "command": new.command,
+        "turn_id": None,
+        "reply_to": message.reply_to,
+        "edits": message.edits,
+        "forwarded_from": None if message.forwarded_from is None else safe_text(message.forwarded_from),
+        "attachments": to_json([asdict(attachment) for attachment in message.attachments]),
+        "flags": None,
+        "answer_to": NOWHERE if message.answers_nowhere else address_text(message.answer_to),
+        "rounds": None,
+    }
+
+
+def _title(message: InboundMessage) -> str:
+    if message.chat_title:
+        return safe_text(message.chat_title)[:TITLE_CHARS]
+    first = safe_text(message.text).strip().partition("\n")[0]
+    return first[:TITLE_CHARS]
+
+
+def add_message(
+    connection: sqlite3.Connection,
+    indexer: Indexer,
+    row: dict[str, Any],
+    conversation: dict[str, Any],
+    *,
+    title: str = "",
+) -> int:
+    """Inserts a numbered message row, moves its conversation on, indexes it; gives back its `seq`."""
+    seq = connection.execute(SQL["add_message"], row).lastrowid or 0
+    conversation["message_count"] = row["n"]
+    connection.execute(
+        SQL["touch_conversation"],
+        {
+            "id": row["conversation_id"],
+            "now": row["saved_at"],
+            "n": row["n"],
+            "last_text": row["text"][:200],
+            # What a person writes opens a closed conversation again; the agent's late answer does not.
+            "reopen": row["role"] == "user",
+            "title": title,
+        },
+    )
+    indexer.message(connection, row)
+    return seq
+
+
+def agent_row(
+    connection: sqlite3.Connection,
+    conversation_id: str,
+    address: Address,
+    role: str,
+    text: str,
+    state: str,
+    now: datetime,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A message row of the agent's side (`assistant` or `system`) and its conversation, not inserted yet."""
+    conversation = dict(connection.execute(SQL["conversation_by_id"], {"id": conversation_id}).fetchone())
+    number = conversation["message_count"] + 1
+    row: dict[str, Any] = {
+        "version": next_version(connection),
+        "conversation_id": conversation_id,
+        "n": number,
+        "session_key": address.session_key,
+        "channel": address.channel,
+        "chat": address.chat_id,
+        "thread": address.thread_id,
+        "message_id": f"{conversation_id}-{number}",
+        "dedupe_key": None,
+        "role": role,
+        "kind": "text",
+        "sender_id": AGENT_ID,
+        "sender_name": "",
+        "rights": "owner",
+        "origin": "person",
+        "text": safe_text(text),
+        "at": to_ms(now),
+        "saved_at": to_ms(now),
+        "state": state,
+        "command": None,
+        "turn_id": None,
+        "reply_to": None,
+        "edits": None,
+        "forwarded_from": None,
+        "attachments": None,
+        "flags": None,
+        "answer_to": None,
+        "rounds": None,
+    }
+    return row, conversation
+
+
+def add_notice(
+    connection: sqlite3.Connection,
+    indexer: Indexer,
+    conversation_id: str,
+    address: Address,
+    text: str,
+    key: str,
+    now: datetime,
+    saved_is_sent: bool,
+) -> Delivery:
+    """A `system` message in a conversation and its delivery row."""
+    row, conversation = agent_row(connection, conversation_id, address, "system", text, "answered", now)
+    seq = add_message(connection, indexer, row, conversation)
+    return add_delivery(connection, seq, row, key, address, None, now, "sent" if saved_is_sent else "planned")
+
+
+def add_delivery(
+    connection: sqlite3.Connection,
+    seq: int,
+    row: Mapping[str, Any],
+    key: str,
+    address: Address,
+    reply_to: str | None,
+    now: datetime,
+    state: Any,
+) -> Delivery:
+    """The delivery row of a saved message; one that counts as sent by being saved gets its log entry at once."""
+    sent_ids = [row["message_id"]] if state == "sent" else []
+    connection.execute(
+        SQL["add_delivery"],
+        {
+            "key": key,
+            "message_seq": seq,
+            "channel": address.channel,
+            "chat": address.chat_id,
+            "thread": address.thread_id,
+            "reply_to": reply_to,
+            "state": state,
+            "sent_ids": to_json(sent_ids),
+            "reason": None,
+            "now": to_ms(now),
+        },
+    )
+    if state == "sent":
+        connection.execute(
+            SQL["add_log_entry"],
+            {"channel": address.channel, "chat": address.chat_id, "message_seq": seq, "delivery_key": key},
+        )
+    return Delivery(
+        key,
+        seq,
+        address,
+        row["text"],
+        state,
+        0,
+        from_ms(to_ms(now)) if state == "planned" else None,
+        reply_to,
+        tuple(sent_ids),
+        None,
+        row["conversation_id"],
+    )

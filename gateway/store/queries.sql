@@ -1,0 +1,286 @@
+-- name: message_by_key
+SELECT seq, version, n, message_id, conversation_id, session_key, chat, state FROM message
+WHERE channel = :channel AND dedupe_key = :dedupe_key
+
+-- name: message_by_platform_id
+SELECT seq, n, text, state, session_key, conversation_id, sender_id, role FROM message
+WHERE channel = :channel AND chat = :chat AND message_id = :message_id AND n IS NOT NULL ORDER BY seq DESC LIMIT 1
+
+-- name: moved_chat
+SELECT new_chat FROM chat_move WHERE channel = :channel AND old_chat = :chat
+
+-- name: latest_conversation
+SELECT id, message_count, updated_at, ended_at, title FROM conversation
+WHERE session_key = :session_key ORDER BY created_at DESC, id DESC LIMIT 1
+
+-- name: conversation_by_id
+SELECT id, message_count, updated_at, ended_at, session_key, channel, chat, thread, title FROM conversation WHERE id = :id
+
+-- name: add_conversation
+INSERT INTO conversation (id, session_key, channel, chat, thread, title, created_at, updated_at)
+VALUES (:id, :session_key, :channel, :chat, :thread, :title, :now, :now)
+
+-- name: touch_conversation
+UPDATE conversation SET updated_at = max(updated_at, :now), message_count = :n, last_text = :last_text,
+  ended_at = CASE WHEN :reopen THEN NULL ELSE ended_at END, title = CASE WHEN title = '' THEN :title ELSE title END
+WHERE id = :id
+
+-- name: end_conversation
+UPDATE conversation SET ended_at = :now WHERE id = :id AND ended_at IS NULL
+
+-- name: next_version
+SELECT coalesce(max(version), 0) + 1 FROM message
+
+-- name: add_message
+INSERT INTO message (version, conversation_id, n, session_key, channel, chat, thread, message_id, dedupe_key, role, kind,
+  sender_id, sender_name, rights, origin, text, at, saved_at, state, command, turn_id, reply_to, edits, forwarded_from,
+  attachments, flags, answer_to, rounds)
+VALUES (:version, :conversation_id, :n, :session_key, :channel, :chat, :thread, :message_id, :dedupe_key, :role, :kind,
+  :sender_id, :sender_name, :rights, :origin, :text, :at, :saved_at, :state, :command, :turn_id, :reply_to, :edits,
+  :forwarded_from, :attachments, :flags, :answer_to, :rounds)
+
+-- name: edit_message
+UPDATE message SET text = :text, original_text = coalesce(original_text, text), version = :version WHERE seq = :seq
+
+-- name: cancel_waiting
+UPDATE message SET state = 'cancelled', version = :version WHERE seq = :seq AND state = 'waiting'
+
+-- name: add_log_entry
+INSERT INTO log_entry (channel, chat, message_seq, delivery_key) VALUES (:channel, :chat, :message_seq, :delivery_key)
+
+-- name: add_delivery
+INSERT INTO delivery (key, message_seq, channel, chat, thread, reply_to, state, sent_ids, reason, created_at, updated_at)
+VALUES (:key, :message_seq, :channel, :chat, :thread, :reply_to, :state, :sent_ids, :reason, :now, :now)
+
+-- name: waiting_sessions
+SELECT session_key, min(origin) AS origin FROM message WHERE state IN ('waiting', 'running') AND command IS NULL
+GROUP BY session_key ORDER BY min(seq)
+
+-- name: waiting_commands
+SELECT seq FROM message WHERE state = 'waiting' AND command IS NOT NULL ORDER BY seq
+
+-- name: waiting_messages
+SELECT * FROM message WHERE session_key = :session_key AND state = 'waiting' AND command IS NULL ORDER BY seq LIMIT 100
+
+-- name: message_by_seq
+SELECT * FROM message WHERE seq = :seq
+
+-- name: turn_by_id
+SELECT * FROM turn WHERE id = :id
+
+-- name: add_turn
+INSERT INTO turn (id, session_key, conversation_id, state, attempts, started_at)
+VALUES (:id, :session_key, :conversation_id, 'running', 1, :now)
+
+-- name: restart_turn
+UPDATE turn SET state = 'running', attempts = attempts + 1 WHERE id = :id
+
+-- name: release_turn
+UPDATE turn SET attempts = attempts - 1 WHERE id = :id
+
+-- name: claim_message
+UPDATE message SET state = 'running', turn_id = :turn_id, round = :round, version = :version WHERE seq = :seq
+
+-- name: unclaim_messages
+UPDATE message SET state = 'waiting' WHERE turn_id = :turn_id AND state = 'running' AND role = 'user'
+
+-- name: running_messages
+SELECT seq, turn_id FROM message WHERE state = 'running' AND role = 'user' ORDER BY seq
+
+-- name: interrupt_calls
+UPDATE tool_call SET outcome = 'interrupted', ended_at = :now
+WHERE outcome IS NULL AND message_seq IN (SELECT reply_seq FROM turn WHERE state = 'running')
+
+-- name: history
+SELECT seq, n, role, sender_name, text, turn_id, round, rounds, call_count FROM message
+WHERE conversation_id = :conversation_id AND n < :n AND state NOT IN ('waiting', 'running', 'cancelled')
+  AND command IS NULL ORDER BY n DESC LIMIT :limit
+
+-- name: reply_of_turn
+SELECT message.* FROM turn JOIN message ON message.seq = turn.reply_seq WHERE turn.id = :id
+
+-- name: calls_of_message
+SELECT * FROM tool_call WHERE message_seq = :message_seq ORDER BY n
+
+-- name: add_call
+INSERT INTO tool_call (message_seq, n, round, call_id, name, args, fault, started_at)
+VALUES (:message_seq, :n, :round, :call_id, :name, :args, :fault, :now)
+
+-- name: end_call
+UPDATE tool_call SET output = :output, outcome = :outcome, attempts = :attempts, ended_at = :now
+WHERE message_seq = :message_seq AND call_id = :call_id
+
+-- name: set_reply
+UPDATE turn SET reply_seq = :seq WHERE id = :id
+
+-- name: set_rounds
+UPDATE message SET rounds = :rounds, call_count = :call_count, version = :version WHERE seq = :seq
+
+-- name: finish_reply
+UPDATE message SET text = :text, rounds = :rounds, state = :state, at = :now, flags = :flags, version = :version
+WHERE seq = :seq
+
+-- name: finish_message
+UPDATE message SET state = :state, version = :version WHERE seq = :seq
+
+-- name: messages_of_turn
+SELECT seq, n, origin, text FROM message WHERE turn_id = :turn_id AND role = 'user' ORDER BY seq
+
+-- name: finish_turn
+UPDATE turn SET state = :state, ended_at = :now, error = :error, input_tokens = :input_tokens,
+  output_tokens = :output_tokens WHERE id = :id
+
+-- name: open_deliveries
+SELECT delivery.*, message.text, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
+WHERE delivery.state IN ('planned', 'sending', 'retry') ORDER BY delivery.created_at, delivery.message_seq
+
+-- name: shown_deliveries
+SELECT delivery.*, message.text, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
+WHERE delivery.state IN ('planned', 'sending', 'retry', 'unknown', 'failed')
+ORDER BY delivery.created_at, delivery.message_seq LIMIT 500
+
+-- name: delivery_by_key
+SELECT delivery.*, message.text, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
+WHERE delivery.key = :key
+
+-- name: move_delivery
+UPDATE delivery SET state = :state, attempts = :attempts, next_at = :next_at, sent_ids = :sent_ids, reason = :reason,
+  updated_at = :now WHERE key = :key
+
+-- name: delivery_states
+SELECT state, count(*) AS count FROM delivery GROUP BY state
+
+-- name: last_sent
+SELECT channel, max(updated_at) AS at FROM delivery WHERE state = 'sent' GROUP BY channel
+
+-- name: last_received
+SELECT saved_at AS at FROM message WHERE channel = :channel AND dedupe_key IS NOT NULL ORDER BY seq DESC LIMIT 1
+
+-- name: log_lines
+SELECT log_entry.seq AS entry_seq, log_entry.channel AS log_channel, log_entry.chat AS log_chat, message.*,
+  delivery.sent_ids, delivery.updated_at AS sent_at
+FROM log_entry JOIN message ON message.seq = log_entry.message_seq
+LEFT JOIN delivery ON delivery.key = log_entry.delivery_key
+WHERE log_entry.channel = :channel AND log_entry.chat = :chat AND log_entry.seq > :after ORDER BY log_entry.seq
+
+-- name: log_chats
+SELECT log_entry.channel, log_entry.chat, max(log_entry.seq) AS last, coalesce(readlog_mark.seq, 0) AS marked,
+  coalesce(readlog_mark.size_bytes, 0) AS size_bytes
+FROM log_entry LEFT JOIN readlog_mark USING (channel, chat) GROUP BY log_entry.channel, log_entry.chat
+
+-- name: set_mark
+INSERT INTO readlog_mark (channel, chat, seq, size_bytes) VALUES (:channel, :chat, :seq, :size_bytes)
+ON CONFLICT DO UPDATE SET seq = excluded.seq, size_bytes = excluded.size_bytes
+
+-- name: get_fact
+SELECT value FROM channel_fact WHERE channel = :channel AND key = :key
+
+-- name: put_fact
+INSERT INTO channel_fact (channel, key, value) VALUES (:channel, :key, :value)
+ON CONFLICT DO UPDATE SET value = excluded.value
+
+-- name: move_chat
+INSERT INTO chat_move (channel, old_chat, new_chat) VALUES (:channel, :old_chat, :new_chat)
+ON CONFLICT DO UPDATE SET new_chat = excluded.new_chat
+
+-- name: move_conversations
+UPDATE conversation SET chat = :new_chat, session_key = :new_key || substr(session_key, length(:old_key) + 1)
+WHERE channel = :channel AND chat = :old_chat
+
+-- name: move_messages
+UPDATE message SET chat = :new_chat, session_key = :new_key || substr(session_key, length(:old_key) + 1),
+  dedupe_key = CASE WHEN dedupe_key LIKE :old_prefix THEN :new_chat || substr(dedupe_key, instr(dedupe_key, '/'))
+    ELSE dedupe_key END
+WHERE channel = :channel AND chat = :old_chat
+
+-- name: move_deliveries
+UPDATE delivery SET chat = :new_chat WHERE channel = :channel AND chat = :old_chat
+  AND state IN ('planned', 'sending', 'retry')
+
+-- name: waiting_list
+SELECT message_id, session_key, state, saved_at FROM message WHERE state IN ('waiting', 'running') ORDER BY seq LIMIT 500
+
+-- name: waiting_count
+SELECT count(*) FROM message WHERE state IN ('waiting', 'running')
+
+-- name: drop_message
+UPDATE message SET state = 'cancelled', version = (SELECT max(version) + 1 FROM message)
+WHERE message_id = :message_id AND state = 'waiting'
+
+-- name: conversations
+SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
+WHERE (:channel IS NULL OR channel = :channel)
+  AND (:after IS NULL OR updated_at >= :after) AND (:before IS NULL OR updated_at < :before)
+  AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
+  AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids)))
+ORDER BY updated_at DESC, id LIMIT :limit
+
+-- name: conversations_like
+SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
+WHERE instr(id, :part) > 0 AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
+ORDER BY updated_at DESC LIMIT 20
+
+-- name: conversation_messages
+SELECT * FROM message WHERE conversation_id = :conversation_id AND n BETWEEN :first AND :last ORDER BY n
+
+-- name: conversation_calls
+SELECT tool_call.*, message.n AS message_n FROM tool_call JOIN message ON message.seq = tool_call.message_seq
+WHERE message.conversation_id = :conversation_id AND message.n BETWEEN :first AND :last
+ORDER BY message.n, tool_call.n
+
+-- name: messages_since
+SELECT * FROM message WHERE version > :version AND n IS NOT NULL ORDER BY version LIMIT :limit
+
+-- name: calls_since
+SELECT tool_call.*, message.n AS message_n, message.seq AS seq FROM tool_call
+JOIN message ON message.seq = tool_call.message_seq
+WHERE message.version > :version AND message.version <= :last AND message.n IS NOT NULL
+ORDER BY message.version, tool_call.n
+
+-- name: newest_version
+SELECT coalesce(max(version), 0) FROM message
+
+-- name: latest_open_chat
+SELECT id FROM conversation WHERE channel = :channel AND ended_at IS NULL ORDER BY updated_at DESC LIMIT 1
+
+-- name: meta_get
+SELECT value FROM meta WHERE key = :key
+
+-- name: meta_put
+INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT DO UPDATE SET value = excluded.value
+
+-- name: run_claim
+INSERT INTO run (job, due_at, kind, started_at, late_seconds) VALUES (:job, :due_at, :kind, :now, :late_seconds)
+ON CONFLICT DO NOTHING
+
+-- name: run_skip
+INSERT INTO run (job, due_at, kind, outcome, reason, ended_at) VALUES (:job, :due_at, :kind, :outcome, :reason, :now)
+ON CONFLICT DO NOTHING
+
+-- name: run_finish
+UPDATE run SET ended_at = :now, outcome = :outcome, reason = :reason,
+  conversation_id = coalesce(:conversation_id, conversation_id)
+WHERE job = :job AND due_at = :due_at AND outcome IS NULL RETURNING *
+
+-- name: run_latest
+SELECT *, max(due_at) FROM run WHERE kind = :kind GROUP BY job
+
+-- name: run_history
+SELECT * FROM run ORDER BY due_at DESC, job LIMIT :limit
+
+-- name: run_unfinished
+SELECT * FROM run WHERE kind = :kind AND outcome IS NULL ORDER BY due_at
+
+-- name: jobs_seen
+SELECT job, timing, first_seen_at FROM job_seen WHERE kind = :kind
+
+-- name: job_seen
+INSERT INTO job_seen (kind, job, timing, first_seen_at) VALUES (:kind, :job, :timing, :now)
+ON CONFLICT DO UPDATE SET timing = excluded.timing, first_seen_at = excluded.first_seen_at
+
+-- name: job_forgotten
+DELETE FROM job_seen WHERE kind = :kind AND job = :job
+
+-- name: run_in_queue
+SELECT message.state, turn.state AS turn_state FROM message LEFT JOIN turn ON turn.id = message.turn_id
+WHERE message.channel = :kind AND message.dedupe_key = :key

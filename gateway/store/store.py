@@ -1,0 +1,250 @@
+"""Store: every sentence the gateway has to say to its database, by subject."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from channels.message import Address
+from gateway.store import deliveries, inbound, loglines, turns
+from gateway.store.database import Database
+from gateway.store.indexing import Indexer
+from gateway.store.runs import StoredRuns
+from gateway.store.sql import SQL
+from gateway.store.transcripts import StoredTranscripts
+from gateway.store.types import Claim, Delivery, DeliveryState, LogLine, NewMessage, Saved, TakenMessage, from_ms
+
+T = TypeVar("T")
+
+
+class Store:
+    """One open home's database. `open` before, `close` after; every method raises StoreError when it cannot."""
+
+    def __init__(self, home: Path) -> None:
+        self._database = Database(home / "hudhud.db")
+        self._indexer = Indexer(home / "index.db")
+        self.transcripts = StoredTranscripts(self._database)
+        self.runs = StoredRuns(self._database)
+
+    @property
+    def commits(self) -> int:
+        """How many group commits were made since the start."""
+        return self._database.commits
+
+    async def open(self) -> None:
+        await self._database.open(self._indexer.attach)
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """For the index's own writes: `agent.cortex` hands in work on the attached index."""
+        return await self._database.write(work)
+
+    async def catch_up_index(self) -> bool:
+        """Indexes the next rows that a crash left out of the index; True when there may be more."""
+        return await self._database.write(self._indexer.catch_up)
+
+    # Messages
+
+    async def accept(self, new: NewMessage) -> Saved:
+        return await self._database.write(lambda c: inbound.accept(c, self._indexer, new))
+
+    async def command_message(self, seq: int) -> TakenMessage:
+        """The message of a saved command."""
+        return await self._database.read(
+            lambda c: turns.taken(c.execute(SQL["message_by_seq"], {"seq": seq}).fetchone())
+        )
+
+    async def command_done(
+        self, seq: int, conversation_id: str, address: Address, text: str, saved_is_sent: bool, now: datetime
+    ) -> Delivery:
+        """A command was carried out: it is answered, with a notice on its way."""
+
+        def work(connection: sqlite3.Connection) -> Delivery:
+            connection.execute(
+                SQL["finish_message"],
+                {"seq": seq, "state": "answered", "version": inbound.next_version(connection)},
+            )
+            return inbound.add_notice(
+                connection,
+                self._indexer,
+                conversation_id,
+                address,
+                text,
+                f"command:{seq}",
+                now,
+                saved_is_sent,
+            )
+
+        return await self._database.write(work)
+
+    async def waiting_commands(self) -> list[int]:
+        return await self._database.read(lambda c: [row[0] for row in c.execute(SQL["waiting_commands"]).fetchall()])
+
+    # Turns
+
+    async def recover(self, now: datetime) -> int:
+        return await self._database.write(lambda c: turns.recover(c, now))
+
+    async def waiting_sessions(self) -> list[tuple[str, str]]:
+        """Each session in which messages wait, with the origin of its people or clock, oldest first."""
+        return await self._database.read(
+            lambda c: [(row[0], row[1]) for row in c.execute(SQL["waiting_sessions"]).fetchall()]
+        )
+
+    async def take(self, session_key: str, now: datetime) -> Claim | None:
+        return await self._database.write(lambda c: turns.take(c, session_key, now))
+
+    async def hear(self, turn_id: str, round_number: int) -> tuple[TakenMessage, ...]:
+        return await self._database.write(lambda c: turns.hear(c, turn_id, round_number))
+
+    async def begin_calls(
+        self,
+        turn_id: str,
+        round_number: int,
+        rounds: Sequence[str],
+        calls: Sequence[turns.CallRow],
+        now: datetime,
+    ) -> tuple[str, int, int]:
+        return await self._database.write(
+            lambda c: turns.begin_calls(c, self._indexer, turn_id, round_number, rounds, calls, now)
+        )
+
+    async def end_call(
+        self, turn_id: str, call_id: str, output: str, outcome: str, attempts: int, now: datetime
+    ) -> None:
+        await self._database.write(
+            lambda c: turns.end_call(c, self._indexer, turn_id, call_id, output, outcome, attempts, now)
+        )
+
+    async def finish(self, result: turns.Result) -> turns.Finished:
+        return await self._database.write(lambda c: turns.finish(c, self._indexer, result))
+
+    async def release(self, turn_id: str) -> None:
+        await self._database.write(lambda c: turns.release(c, turn_id))
+
+    async def waiting(self) -> list[dict[str, object]]:
+        """The waiting and running messages, oldest first: message_id, sessionKey, state, since."""
+        return await self._database.read(
+            lambda c: [
+                {"message_id": row[0], "sessionKey": row[1], "state": row[2], "since": from_ms(row[3])}
+                for row in c.execute(SQL["waiting_list"]).fetchall()
+            ]
+        )
+
+    async def waiting_count(self) -> int:
+        return await self._database.read(lambda c: c.execute(SQL["waiting_count"]).fetchone()[0])
+
+    async def drop_message(self, message_id: str) -> int:
+        """Cancels a waiting message; how many were cancelled."""
+        return await self._database.write(lambda c: c.execute(SQL["drop_message"], {"message_id": message_id}).rowcount)
+
+    # Deliveries
+
+    async def move_delivery(
+        self,
+        delivery: Delivery,
+        state: DeliveryState,
+        now: datetime,
+        *,
+        attempts: int,
+        sent_ids: Sequence[str] = (),
+        reason: str | None = None,
+        next_at: datetime | None = None,
+    ) -> None:
+        await self._database.write(
+            lambda c: deliveries.move(
+                c,
+                delivery.key,
+                state,
+                now,
+                attempts=attempts,
+                sent_ids=sent_ids,
+                reason=reason,
+                next_at=next_at,
+            )
+        )
+
+    async def open_deliveries(self) -> list[Delivery]:
+        return await self._database.read(deliveries.still_open)
+
+    async def shown_deliveries(self) -> list[Delivery]:
+        return await self._database.read(deliveries.shown)
+
+    async def delivery(self, key: str) -> Delivery | None:
+        return await self._database.read(lambda c: deliveries.by_key(c, key))
+
+    async def last_sent(self) -> dict[str, datetime]:
+        """When each channel last sent something for certain."""
+        return await self._database.read(
+            lambda c: {row["channel"]: from_ms(row["at"]) for row in c.execute(SQL["last_sent"]).fetchall()}
+        )
+
+    async def last_received(self, channel: str) -> datetime | None:
+        """When the last message of a channel was saved."""
+
+        def work(connection: sqlite3.Connection) -> datetime | None:
+            row = connection.execute(SQL["last_received"], {"channel": channel}).fetchone()
+            return None if row is None else from_ms(row["at"])
+
+        return await self._database.read(work)
+
+    # Read logs
+
+    async def log_chats(self) -> list[loglines.LogChat]:
+        return await self._database.read(loglines.chats)
+
+    async def with_log_lines(self, channel: str, chat: str, after: int, consume: Callable[[list[LogLine]], T]) -> T:
+        """Gives the lines of a chat after entry `after` to `consume`, in the reader's thread: one hop for both."""
+        return await self._database.read(lambda c: consume(loglines.lines(c, channel, chat, after)))
+
+    async def mark_log(self, channel: str, chat: str, seq: int, size_bytes: int) -> None:
+        await self._database.write(lambda c: loglines.set_mark(c, channel, chat, seq, size_bytes))
+
+    # Facts of the channels
+
+    async def fact(self, channel: str, key: str) -> str | None:
+        def work(connection: sqlite3.Connection) -> str | None:
+            row = connection.execute(SQL["get_fact"], {"channel": channel, "key": key}).fetchone()
+            return None if row is None else row[0]
+
+        return await self._database.read(work)
+
+    async def put_fact(self, channel: str, key: str, value: str) -> None:
+        await self._database.write(
+            lambda c: c.execute(SQL["put_fact"], {"channel": channel, "key": key, "value": value})
+        )
+
+    async def moved_chat(self, channel: str, chat: str) -> str | None:
+        """The new id of a chat that moved, else None."""
+
+        def work(connection: sqlite3.Connection) -> str | None:
+            row = connection.execute(SQL["moved_chat"], {"channel": channel, "chat": chat}).fetchone()
+            return None if row is None else row[0]
+
+        return await self._database.read(work)
+
+    async def move_chat(self, channel: str, old_chat: str, new_chat: str) -> bool:
+        """From now on `old_chat` means `new_chat`: history, waiting replies and what comes in. False: known already."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            known = connection.execute(SQL["moved_chat"], {"channel": channel, "chat": old_chat}).fetchone()
+            if known is not None and known[0] == new_chat:
+                return False
+            values = {
+                "channel": channel,
+                "old_chat": old_chat,
+                "new_chat": new_chat,
+                "old_key": f"{channel}:{old_chat}",
+                "new_key": f"{channel}:{new_chat}",
+                "old_prefix": f"{old_chat}/%",
+            }
+            for name in ("move_chat", "move_conversations", "move_messages", "move_deliveries"):
+                connection.execute(SQL[name], values)
+            return True
+
+        return await self._database.write(work)

@@ -1,0 +1,158 @@
+"""The gateway's core on a folder: real store, read logs, queue, outbox and inbox; a turn that a test scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from agent.types import Turn, TurnPort, TurnResult
+from channels.message import InboundMessage
+from channels.scheduled.quiet import is_quiet
+from gateway.config import Settings
+from gateway.health import Health
+from gateway.inbox import Inbox
+from gateway.observe import Observers
+from gateway.outbox import Outbox
+from gateway.people import People
+from gateway.queue import Queue
+from gateway.readlog import ReadLog, file_name, read_lines
+from gateway.store import Store
+from tests.fakes.channel import FakeChannel
+
+OWNER = "7"
+GUEST = "8"
+
+RunTurn = Callable[[Turn, TurnPort], Awaitable[TurnResult]]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def echo(turn: Turn, port: TurnPort) -> TurnResult:
+    """Answers with what it was asked."""
+    reply = f"re: {turn.text}"
+    return TurnResult(turn.id, "done", reply, (reply,))
+
+
+def telegram_settings(**agent: Any) -> Settings:
+    return Settings.model_validate(
+        {"agent": agent, "channels": {"telegram": {"enabled": True, "owner": OWNER, "allow": [GUEST]}}}
+    )
+
+
+class Desk:
+    """`gateway.commands.Desk` for the core alone."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+
+    async def stop(self, session_key: str) -> bool:
+        return await self._queue.stop(session_key)
+
+    async def status(self) -> dict[str, Any]:
+        queue = {"waiting": 0, "deliveries": 0}
+        return {"uptime_seconds": 60, "model": "test", "queue": queue, "channels": []}
+
+
+class Hub:
+    """One running core. `crash()` leaves everything as a killed program would, except for the threads."""
+
+    def __init__(self, home: Path, run_turn: RunTurn, settings: Settings, **queue: Any) -> None:
+        self.home = home
+        self.settings = settings
+        self.store = Store(home)
+        self.channel = FakeChannel("telegram")
+        self.page = FakeChannel("inapp", conversations="chat", saved_is_sent=True)
+        self.clock = FakeChannel("heartbeat", conversations="message")
+        self.channels = {"telegram": self.channel, "inapp": self.page, "heartbeat": self.clock}
+        self.events: list[tuple[str, Any]] = []
+        self.observers = Observers()
+        self.observers.add(lambda kind, data: self.events.append((kind, data)))
+        self.readlog = ReadLog(home / "workspace" / "readlog", self.store)
+        self.health = Health(utc_now)
+        self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, utc_now)
+        self.queue = Queue(
+            settings,
+            self.store,
+            self.outbox,
+            self.readlog,
+            self.channels,
+            self.observers,
+            run_turn,
+            utc_now,
+            is_quiet=is_quiet,
+            **queue,
+        )
+        people = People(settings)
+        self.inbox = Inbox(
+            settings, people, self.store, self.readlog, self.outbox, self.channels, self.observers, utc_now
+        )
+        self.inbox.connect(self.queue, Desk(self.queue))
+
+    async def start(self) -> None:
+        await self.store.open()
+        await self.readlog.start()
+        while await self.store.catch_up_index():
+            pass
+        await self.outbox.recover()
+        await self.queue.recover()
+        await self.inbox.recover()
+
+    async def stop(self) -> None:
+        await self.queue.close()
+        await self.outbox.close()
+        await self.inbox.close()
+        await self.store.close()
+
+    async def say(self, text: str, *, chat: str = OWNER, sender: str = OWNER, **fields: Any) -> Any:
+        """One message from a person; ids count up by themselves."""
+        Hub.last_id = getattr(Hub, "last_id", 0) + 1
+        values: dict[str, Any] = {
+            "channel": "telegram",
+            "chat_id": chat,
+            "message_id": str(Hub.last_id),
+            "sender_id": sender,
+            "sender_name": f"person {sender}",
+            "text": text,
+            "sent_at": utc_now(),
+        }
+        return await self.inbox.accept(InboundMessage(**(values | fields)))
+
+    async def quiet(self) -> None:
+        """Returns when nothing runs, waits or is on its way."""
+        async with asyncio.timeout(10):
+            while True:
+                idle = not self.queue.running and not self.outbox.depth and not self.inbox.busy
+                if idle and not await self.store.waiting_count():
+                    return
+                await asyncio.sleep(0.002)
+
+    def log(self, chat: str = OWNER, channel: str = "telegram") -> list[dict[str, Any]]:
+        return list(read_lines(self.home / "workspace" / "readlog" / channel / file_name(chat)))
+
+    async def messages(self, conversation: str) -> list[Any]:
+        return await self.store.transcripts.messages(conversation)
+
+
+@asynccontextmanager
+async def hub(
+    home: Path, run_turn: RunTurn = echo, settings: Settings | None = None, **queue: Any
+) -> AsyncIterator[Hub]:
+    """A started core on `home`; stopped at the end."""
+    home.mkdir(exist_ok=True)
+    core = Hub(home, run_turn, settings or telegram_settings(), **queue)
+    await core.start()
+    try:
+        yield core
+    finally:
+        await core.stop()
+
+
+def json_lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
