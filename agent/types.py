@@ -113,9 +113,11 @@ class StreamChunk:
       `name` come when the provider sends them; `arguments` is a piece of JSON text, or `arguments_object` the whole.
     - `usage`: `usage` holds the call's figures.
     - `stop`: the stream is complete; `text` is `end`, `calls` or `length`. A stream without it broke off.
+    - `reset`: the stream broke off and begins anew: forget text, thinking and calls so far (usage stays spent).
+      Comes from the thalamus, never from a provider.
     """
 
-    kind: Literal["text", "thinking", "call", "usage", "stop"]
+    kind: Literal["text", "thinking", "call", "usage", "stop", "reset"]
     text: str = ""
     index: int | None = None
     call_id: str | None = None
@@ -147,6 +149,19 @@ class Verdict:
 
     decision: Decision
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatePattern:
+    """A pattern of a SKILL.md: a regular expression searched, whatever the case, in each string argument of a call.
+
+    `tools`: the names of the tools it applies to; None: every tool.
+    """
+
+    expression: str
+    level: Literal["confirm", "block"]
+    reason: str
+    tools: frozenset[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +262,28 @@ class Provider(Protocol):
 class ProviderError(Exception):
     """A model call that failed. `transient` may be tried again after `retry_after_seconds` (None: not named).
 
-    `str()` is one plain sentence for the person: what, and what to do. It holds no secret.
+    `str()` is one plain sentence for the person: what, and what to do; `arabic` the same in Arabic (empty: none).
+    Neither holds a secret.
     """
 
     def __init__(
-        self, sentence: str, *, transient: bool, status: int | None = None, retry_after_seconds: float | None = None
+        self,
+        sentence: str,
+        *,
+        transient: bool,
+        status: int | None = None,
+        retry_after_seconds: float | None = None,
+        arabic: str = "",
     ) -> None:
         super().__init__(sentence)
         self.transient = transient
         self.status = status
         self.retry_after_seconds = retry_after_seconds
+        self.arabic = arabic
+
+
+class NoNetwork(ProviderError):
+    """The machine has no network, known before the model was called: nothing was sent, the message can wait."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,3 @@
+"""The hub: wiring, truth, delivery."""
+
+__version__ = "0.1.0"

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,7 +71,9 @@ class Library:
         await cortex.open()
         health = Health(now)
         knowledge = Knowledge(workspace, cortex)
-        introspect = Introspect(cortex, knowledge, store.transcripts, _State(health), settings.zone)
+        introspect = Introspect(
+            cortex, knowledge, store.transcripts, _State(health), settings.zone, aliases=registry.ALIASES
+        )
         return cls(home, store, cortex, introspect, health)
 
     async def close(self) -> None:
@@ -90,7 +92,10 @@ class _State:
 
 
 class App:
-    """One gateway on one home. `start`, then `run` until it is cancelled, then `stop`."""
+    """One gateway on one home. `start`, then `run` until it is cancelled, then `stop`.
+
+    `serve` False: for one chat in this process. Nothing listens, and what waits from before is left to the gateway.
+    """
 
     def __init__(
         self,
@@ -156,10 +161,21 @@ class App:
             self.observers,
             self._now,
         )
-        self.backend = OwnerBackend(self)
+        self.backend = OwnerBackend(
+            store=self.store,
+            introspect=self.library.introspect,
+            cortex=self.library.cortex,
+            queue=self.queue,
+            outbox=self.outbox,
+            people=self.people,
+            health=self.health,
+            workspace=self.home / "workspace",
+            model=self.model,
+            now=self._now,
+        )
         self.inbox.connect(self.queue, self.backend)
         await self._create_channels()
-        self.runner = self._build_runner()
+        self.runner = self.backend.runner = self._build_runner()
         await self._listen()
         await self._recover()
         self._run(self._keep_marks())
@@ -229,6 +245,8 @@ class App:
 
     def _add(self, name: str, channel: Channel, report: ChannelReport) -> None:
         self.channels[name] = channel
+        if isinstance(channel, HasRoutes):
+            self.backend.page = name
         self._reports.append((channel, report))
 
     def _build_runner(self) -> Runner:
@@ -271,6 +289,8 @@ class App:
         self._stack.push_async_callback(self.outbox.close)
         self._stack.push_async_callback(self.queue.close)
         await self._index_a_little()
+        if not self._serve:
+            return
         await self.outbox.recover()
         await self.queue.recover()
         await self.inbox.recover()
@@ -340,5 +360,3 @@ class _RunQueue:
 
     async def state(self, kind: Kind, key: str) -> QueueState:
         return await self._store.runs.state_in_queue(kind, key)
-
-

@@ -1,25 +1,201 @@
-"""What the page and the API show and steer: the owner's view of the running gateway."""
+"""The owner's view of the running gateway: what the page, the API and the commands show and steer."""
 
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json, message_json
-from agent.types import Person, Viewer
+from agent.capabilities.introspect.tools import Introspect
+from agent.cortex.search import Cortex
+from agent.types import CallContext, ConversationRecord, MessageRecord, Person, ToolFailure, Viewer
 from channels.inapp.ports import BadQuery, UnknownConversation
 from channels.message import Address
+from gateway import __version__
+from gateway.events import summary_json
 from gateway.health import Health
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
 from gateway.store import Store
-from gateway.store.inbound import new_conversation_id
+from heartbeat.runner import Runner
+from heartbeat.types import Run, UnknownJob
+
+Json = Mapping[str, Any]
 
 OWNER = Viewer(Person("owner", "owner", "owner"))
-"""The page, the API, the command line: all of them the owner's."""
-"""Gateway modules meet here; see `channels.inapp.ports.Backend`, which this implements."""
+"""The page, the API and the command line are the owner's."""
+
+STATUS_JOBS = 5
+_NUMBERS = frozenset({"limit", "from", "to"})
+
+
+@dataclass(slots=True)
+class OwnerBackend:
+    """`channels.inapp.ports.Backend`, `gateway.commands.Desk` and `channels.scheduled.types.Targets` in one.
+
+    `page` is the name of the channel whose conversations are begun here.
+    """
+
+    store: Store
+    introspect: Introspect
+    cortex: Cortex
+    queue: Queue
+    outbox: Outbox
+    people: People
+    health: Health
+    workspace: Path
+    model: str
+    now: Callable[[], datetime]
+    runner: Runner | None = None
+    page: str = ""
+
+    # Conversations
+
+    async def conversation_for_message(self, wanted: str | None, key: str) -> str:
+        transcripts = self.store.transcripts
+        if wanted not in {None, "new"}:
+            found = await transcripts.conversation(OWNER, str(wanted))
+            if len(found) != 1 or found[0].id != wanted or found[0].channel != self.page:
+                raise UnknownConversation(wanted)
+            return found[0].id
+        posted = await transcripts.conversation_of_key(self.page, key)
+        latest = posted or (await transcripts.latest_open(self.page) if wanted is None else None)
+        return latest or f"{self.now():%y%m%d}-{secrets.token_hex(4)}"
+
+    async def conversations(self, query: Mapping[str, str]) -> Json:
+        records = await self._asked(self.introspect.conversations(OWNER, _args(query)))
+        listed = conversation_list_json(records)
+        for shown, record in zip(listed["conversations"], records, strict=True):
+            shown["last_text"] = record.last_text
+        return listed
+
+    async def conversation(self, conversation_id: str, first: int | None, last: int | None) -> Json:
+        found = await self.store.transcripts.conversation(OWNER, conversation_id)
+        if len(found) != 1 or found[0].id != conversation_id:
+            raise UnknownConversation(conversation_id)
+        return conversation_json(found[0], await self.store.transcripts.messages(conversation_id, first, last))
+
+    async def search(self, query: Mapping[str, str]) -> Json:
+        return await self._asked(self.introspect.memory_search_json(self._context(), _args(query)))
+
+    @staticmethod
+    async def _asked(answer: Any) -> Any:
+        try:
+            return await answer
+        except ToolFailure as error:
+            raise BadQuery(str(error)) from error
+
+    def _context(self) -> CallContext:
+        return CallContext(OWNER, self.page, "", "", self.now())
+
+    async def stop(self, conversation_id: str) -> bool:
+        """Takes a conversation's id, or the key of a session."""
+        if ":" in conversation_id:
+            return await self.queue.stop(conversation_id)
+        found = await self.store.transcripts.conversation(OWNER, conversation_id)
+        if len(found) != 1 or found[0].id != conversation_id:
+            raise UnknownConversation(conversation_id)
+        return await self.queue.stop(found[0].session_key)
+
+    # What runs
+
+    async def status(self) -> dict[str, Any]:
+        jobs = () if self.runner is None else self.runner.next(None, STATUS_JOBS)
+        return {
+            "version": __version__,
+            "uptime_seconds": round((self.now() - self.health.started_at).total_seconds(), 1),
+            "model": self.model,
+            "queue": {
+                "waiting": await self.store.waiting_count(),
+                "running": self.queue.running,
+                "deliveries": self.outbox.depth,
+            },
+            **self.health.channels(),
+            "next_jobs": [{"name": name, "at": at.isoformat()} for name, at in jobs],
+            "index": {"indexing": self.cortex.indexing},
+        }
+
+    async def runs(self) -> Json:
+        return {"runs": [run_json(run) for run in await self.store.runs.history(200)]}
+
+    async def run_job(self, name: str) -> None:
+        """Starts a job of the clock by hand. Raises LookupError, and CannotRun with one sentence."""
+        if self.runner is None:
+            raise UnknownJob(name)
+        await self.runner.run_now(name)
+
+    async def retry_delivery(self, key: str) -> bool:
+        """Sends a failed or unknown reply (again); False when there is no such one."""
+        return await self.outbox.retry(key)
+
+    async def resolve_target(self, target: str) -> Address | None:
+        return self.people.address(target)
+
+    # Events
+
+    async def version(self) -> int:
+        return await self.store.transcripts.newest_version()
+
+    async def events_since(self, version: int) -> list[tuple[int, Json]]:
+        changed = await self.store.transcripts.since(version)
+        ids = list({conversation for _, conversation, _ in changed})
+        records = await self.store.transcripts.conversations(OWNER, ids=ids, limit=len(ids)) if ids else []
+        known = {record.id: record for record in records}
+        return [(at, _missed(at, known[conversation], message)) for at, conversation, message in changed]
+
+    # Files
+
+    def workspace_file(self, path: str) -> Path:
+        root = self.workspace.resolve()
+        found = (root / path).resolve()
+        inside = found.is_relative_to(root)
+        if not inside or not found.is_file() or any(part.startswith(".") for part in found.relative_to(root).parts):
+            raise FileNotFoundError(path)
+        return found
+
+
+def _missed(version: int, conversation: ConversationRecord, message: MessageRecord) -> Json:
+    return {
+        "conversation": conversation.id,
+        "turn": message.turn_id,
+        "version": version,
+        "message": message_json(message),
+        "summary": summary_json(conversation),
+    }
+
+
+def _args(query: Mapping[str, str]) -> dict[str, Any]:
+    """Query values as a tool's arguments: numbers as numbers, empty ones left out."""
+    args: dict[str, Any] = {}
+    for name, value in query.items():
+        if name in _NUMBERS:
+            if not value.isdecimal():
+                raise BadQuery(f"`{name}` must be a whole number, not `{value}`.")
+            args[name] = int(value)
+        elif value:
+            args[name] = value
+    return args
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """One run in the shape of the contract, section 9."""
+
+    def iso(at: datetime | None) -> str | None:
+        return None if at is None else at.isoformat()
+
+    return {
+        "name": run.job,
+        "due_at": iso(run.due_at),
+        "started_at": iso(run.started_at),
+        "ended_at": iso(run.ended_at),
+        "outcome": run.outcome,
+        "late_seconds": run.late_seconds,
+        "reason": run.reason,
+        "cost_usd": run.cost_usd,
+        "conversation": run.conversation,
+    }

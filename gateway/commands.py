@@ -15,7 +15,7 @@ _COMMAND = re.compile(r"/([A-Za-z_]+)(?:\s+(.*))?\s*\Z", re.DOTALL)
 class Desk(Protocol):
     """What commands steer."""
 
-    async def stop(self, session_key: str) -> bool:
+    async def stop(self, session_key: str, /) -> bool:
         """Ends the running turn of a session; False when none runs."""
         ...
 

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from gateway.store.types import Delivery, NewMessage, Saved
+from agent.types import ConversationRecord
+from gateway.store.types import NewMessage, Saved
 
 
 def message_event(new: NewMessage, saved: Saved) -> dict[str, Any]:
@@ -73,9 +74,18 @@ def reply_event(
     )
 
 
-def delivery_event(delivery: Delivery, state: str) -> dict[str, Any]:
-    """`status` for a delivery that moved."""
-    return {"conversation": delivery.conversation_id, "turn": None, "delivery": delivery.key, "state": state}
+def summary_json(record: ConversationRecord) -> dict[str, Any]:
+    """A conversation as the list beside the chat shows it."""
+    return {
+        "id": record.id,
+        "sessionKey": record.session_key,
+        "channel": record.channel,
+        "chat": record.chat,
+        "title": record.title,
+        "updated_at": _iso(record.updated_at),
+        "message_count": record.message_count,
+        "last_text": record.last_text,
+    }
 
 
 def _message(

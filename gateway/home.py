@@ -47,13 +47,13 @@ class HomeError(Exception):
     """The home folder cannot be used; `str()` is one sentence that says what to do."""
 
 
-def prepare(home: Path, agent_name: str = "Hudhud") -> bool:
+def prepare(home: Path, agent_name: str = "Hudhud", config: str = FIRST_CONFIG) -> bool:
     """Makes the folders and first files that are missing, and writes the product's contract anew. True when the
-    home is new. Raises HomeError when it cannot be written."""
+    home is new: then `config` is its config.toml. Raises HomeError when it cannot be written."""
     try:
         is_new = not (home / CONFIG).exists()
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write_new(home / CONFIG, FIRST_CONFIG, 0o600)
+        _write_new(home / CONFIG, config, 0o600)
         workspace = home / "workspace"
         prepare_workspace(workspace, agent_name)
         for name, text in FIRST_FILES.items():

@@ -19,3 +19,9 @@ EVENTS_KEPT = 2_000
 STOP_SECONDS_MAX = 5.0
 """How long a clean stop waits for running turns before it leaves them to the next start."""
 READLOG_MARK_SECONDS = 60.0
+CLIENT_SECONDS = 30.0
+"""How long a command waits for one answer of the running gateway."""
+EVENTS_SILENCE_SECONDS = 60.0
+"""The event stream says something at least every 15 s; after this long without a word the line is dead."""
+LOG_FILE_BYTES_MAX = 2 * 1024 * 1024
+LOG_FILES_MAX = 4

@@ -1,0 +1,1 @@
+"""Keeps what happened and what was learned, as Markdown: the episodic memory and the knowledge files."""

@@ -12,8 +12,15 @@ class UnknownConversation(Exception):
     """No conversation has this id."""
 
 
+class BadQuery(Exception):
+    """A value of a query is not allowed; `str()` is one sentence: which, and what is allowed."""
+
+
 class Backend(Protocol):
-    """The owner's view of the running gateway. Every result is the JSON shape of the contract, section 9."""
+    """The owner's view of the running gateway. Every result is the JSON shape of the contract, section 9.
+
+    `conversations` and `search` raise BadQuery.
+    """
 
     async def conversation_for_message(self, wanted: str | None, key: str) -> str:
         """The id of the conversation a posted message goes to.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+OWNER_ID = "owner"
+HOME_CHAT = "home"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -22,3 +24,17 @@ class InAppSettings(BaseModel):
         if self.host not in LOOPBACK and not self.token.get_secret_value():
             raise ValueError(f"a `token`, because `host` is {self.host}: only loopback may go without one")
         return self
+
+    @property
+    def owner_ids(self) -> frozenset[str]:
+        """Whoever got through the page's door is the owner."""
+        return frozenset({OWNER_ID})
+
+    @property
+    def allowed_ids(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
+    def home_chat(self) -> str:
+        """The conversation that alerts go to when the owner has no other channel."""
+        return HOME_CHAT

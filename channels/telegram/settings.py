@@ -35,3 +35,12 @@ class TelegramSettings(BaseModel):
     @property
     def owner_ids(self) -> frozenset[str]:
         return frozenset({self.owner} if self.owner else ())
+
+    @property
+    def allowed_ids(self) -> frozenset[str]:
+        return frozenset(self.allow)
+
+    @property
+    def home_chat(self) -> str:
+        """The private chat with the owner: its id is the owner's."""
+        return self.owner

@@ -124,7 +124,7 @@ def _index_call(connection: sqlite3.Connection, message: Any, call: Any) -> None
         index.IndexedCall(
             conversation_id=message["conversation_id"],
             n=message["n"],
-            call=call["n"],
+            call_n=call["n"],
             name=call["name"],
             args=call["args"],
             output=call["output"] or "",

@@ -263,7 +263,7 @@ UPDATE run SET ended_at = :now, outcome = :outcome, reason = :reason,
 WHERE job = :job AND due_at = :due_at AND outcome IS NULL RETURNING *
 
 -- name: run_latest
-SELECT *, max(due_at) FROM run WHERE kind = :kind GROUP BY job
+SELECT *, max(due_at) FROM run WHERE kind = :kind AND due_at <= :until GROUP BY job
 
 -- name: run_history
 SELECT * FROM run ORDER BY due_at DESC, job LIMIT :limit

@@ -52,9 +52,7 @@ class StoredRuns:
         values = {"job": job, "kind": kind, "due_at": to_ms(due_at), "late_seconds": late_seconds, "now": to_ms(now)}
         return await self._database.write(lambda c: c.execute(SQL["run_claim"], values).rowcount == 1)
 
-    async def skip(
-        self, job: str, kind: Kind, due_at: datetime, outcome: Outcome, reason: str, now: datetime
-    ) -> bool:
+    async def skip(self, job: str, kind: Kind, due_at: datetime, outcome: Outcome, reason: str, now: datetime) -> bool:
         values = {
             "job": job,
             "kind": kind,
@@ -83,9 +81,12 @@ class StoredRuns:
 
         return await self._database.write(work)
 
-    async def latest(self, kind: Kind) -> Mapping[str, Run]:
+    async def latest(self, kind: Kind, until: datetime) -> Mapping[str, Run]:
         return await self._database.read(
-            lambda c: {row["job"]: _run(row) for row in c.execute(SQL["run_latest"], {"kind": kind}).fetchall()}
+            lambda c: {
+                row["job"]: _run(row)
+                for row in c.execute(SQL["run_latest"], {"kind": kind, "until": to_ms(until)}).fetchall()
+            }
         )
 
     async def unfinished(self, kind: Kind) -> Sequence[Run]:

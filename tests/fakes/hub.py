@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ OWNER = "7"
 GUEST = "8"
 
 RunTurn = Callable[[Turn, TurnPort], Awaitable[TurnResult]]
+
+
+_ids = count(1)
 
 
 def utc_now() -> datetime:
@@ -112,11 +116,10 @@ class Hub:
 
     async def say(self, text: str, *, chat: str = OWNER, sender: str = OWNER, **fields: Any) -> Any:
         """One message from a person; ids count up by themselves."""
-        Hub.last_id = getattr(Hub, "last_id", 0) + 1
         values: dict[str, Any] = {
             "channel": "telegram",
             "chat_id": chat,
-            "message_id": str(Hub.last_id),
+            "message_id": f"m{next(_ids)}",
             "sender_id": sender,
             "sender_name": f"person {sender}",
             "text": text,
@@ -154,5 +157,7 @@ async def hub(
         await core.stop()
 
 
-def json_lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def crashed_copy(home: Path, to: Path) -> Path:
+    """What a killed program leaves: a copy of the home as it is on disk at this moment."""
+    shutil.copytree(home, to, ignore=shutil.ignore_patterns("*-shm"))
+    return to

@@ -1,0 +1,100 @@
+"""The eleven regions by name, and how they are put together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from agent.amygdala import Amygdala
+from agent.basalganglia import BasalGanglia
+from agent.broca import Broca
+from agent.cerebellum import BUILT_IN, Cerebellum
+from agent.cortex.search import Cortex
+from agent.hippocampus.episodes import Hippocampus
+from agent.limits import ROUNDS_MAX
+from agent.motor import Motor, Sleep
+from agent.prefrontal import Prefrontal
+from agent.ras import Ras
+from agent.thalamus import Thalamus
+from agent.types import Provider, ToolFunction
+from agent.wernicke import Wernicke
+
+
+@dataclass(frozen=True, slots=True)
+class Brain:
+    """The regions. `rounds_max`: rounds of tools in one turn. `trace` is told each step of a turn as it begins."""
+
+    prefrontal: Prefrontal
+    """Context assembler: puts together what the model gets."""
+    ras: Ras
+    """Relevance scorer: ranks candidates and shares out tokens."""
+    thalamus: Thalamus
+    """Model stream: calls the one chosen model, again when a failure may pass."""
+    broca: Broca
+    """Output stream: the pieces of an answer that a person may see."""
+    wernicke: Wernicke
+    """Tool-call parser: whole, checked calls from any provider's fragments."""
+    amygdala: Amygdala
+    """Safety gate: safe, confirm or block for each call."""
+    motor: Motor
+    """Task runner: runs a call with deadline, further tries and a written step."""
+    cerebellum: Cerebellum
+    """Capability registry: knows the tools and routes calls to their code."""
+    basalganglia: BasalGanglia
+    """Outcome log: how each call ended."""
+    hippocampus: Hippocampus
+    """Episodic memory: a short entry for each turn."""
+    cortex: Cortex
+    """Memory index: finds what was said, done and kept."""
+    rounds_max: int = ROUNDS_MAX
+    trace: Callable[[str], None] | None = None
+
+    def close(self) -> None:
+        """Waits until what is written in the background is on disk."""
+        self.prefrontal.close()
+
+
+def build_brain(
+    *,
+    workspace: Path,
+    provider: Provider,
+    cortex: Cortex,
+    functions: Mapping[str, Mapping[str, ToolFunction]],
+    folders: Sequence[Path] = (BUILT_IN,),
+    zone: ZoneInfo,
+    now: Callable[[], datetime],
+    agent_name: str = "Hudhud",
+    context_tokens: int = 0,
+    rounds_max: int = ROUNDS_MAX,
+    sleep: Sleep = asyncio.sleep,
+    trace: Callable[[str], None] | None = None,
+) -> Brain:
+    """Makes the regions and gives each the others it may call.
+
+    `functions`: the code of the tools, by capability and tool name; `folders` hold their SKILL.md files. `zone` is the
+    owner's. `now` gives aware UTC
+    times. `context_tokens` 0: a cautious default. `sleep` is awaited between tries of a tool.
+    """
+    ras = Ras()
+    cerebellum = Cerebellum(functions, folders, trace)
+    return Brain(
+        prefrontal=Prefrontal(
+            workspace, ras, cortex, cerebellum, zone, now, context_tokens=context_tokens, agent_name=agent_name
+        ),
+        ras=ras,
+        thalamus=Thalamus(provider),
+        broca=Broca(),
+        wernicke=Wernicke(),
+        amygdala=Amygdala(cerebellum.patterns),
+        motor=Motor(cerebellum, workspace, now, sleep),
+        cerebellum=cerebellum,
+        basalganglia=BasalGanglia(workspace, zone),
+        hippocampus=Hippocampus(workspace, zone),
+        cortex=cortex,
+        rounds_max=rounds_max,
+        trace=trace,
+    )

@@ -1,0 +1,252 @@
+"""The retrieval tools: search, open, list, read and save what is remembered; the state of the channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+from agent.capabilities.introspect import texts
+from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json
+from agent.limits import (
+    CONVERSATIONS_DEFAULT,
+    CONVERSATIONS_MAX,
+    GET_RECORDS_DEFAULT,
+    READ_MESSAGES_DEFAULT,
+    SEARCH_HITS_DEFAULT,
+    SEARCH_HITS_MAX,
+)
+from agent.retrieval import SearchAnswer
+from agent.types import (
+    CallContext,
+    ConversationRecord,
+    JsonObject,
+    MessageRecord,
+    StateSource,
+    ToolFailure,
+    ToolFunction,
+    Transcripts,
+    Viewer,
+)
+
+GET_RECORDS_MAX = 500
+READ_MESSAGES_MAX = 200
+"""So many messages one call reads; the answer says how to go on."""
+MATCHING_CONVERSATIONS = 400
+NAMED_CONVERSATIONS = 8
+
+
+class MemoryIndex(Protocol):
+    """What the tools ask of the memory index."""
+
+    async def search(
+        self,
+        viewer: Viewer,
+        query: str,
+        *,
+        sources: str | None,
+        after: str | None,
+        before: str | None,
+        channel: str | None,
+        chat: str | None,
+        sender: str | None,
+        role: str | None,
+        limit: int,
+    ) -> SearchAnswer: ...
+
+    async def conversations(self, viewer: Viewer, query: str, *, channel: str | None, limit: int) -> list[str]: ...
+
+    async def get(self, viewer: Viewer, ref: str, limit: int) -> str: ...
+
+    def bounds(self, after: str | None, before: str | None) -> tuple[datetime | None, datetime | None]: ...
+
+
+class SavedFact(Protocol):
+    """What came of a fact."""
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def ref(self) -> str: ...
+
+    def as_json(self) -> JsonObject: ...
+
+
+class FactKeeper(Protocol):
+    """What the tools ask of the knowledge files."""
+
+    async def save(self, fact: str, type: str, topic: str | None, replaces: str | None) -> SavedFact: ...
+
+
+class Introspect:
+    """The tools' code. Arguments are JSON; each tool raises ToolFailure with one sentence.
+
+    The methods that end in `_json` give the shapes of the contract, section 9, for the same arguments.
+    `aliases`: other names of channels.
+    """
+
+    def __init__(
+        self,
+        cortex: MemoryIndex,
+        knowledge: FactKeeper,
+        transcripts: Transcripts,
+        state: StateSource,
+        zone: ZoneInfo,
+        *,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        self._cortex = cortex
+        self._knowledge = knowledge
+        self._transcripts = transcripts
+        self._state = state
+        self._zone = zone
+        self._aliases = dict(aliases or {})
+
+    def functions(self) -> dict[str, ToolFunction]:
+        """Each tool by its name in SKILL.md."""
+        return {
+            "memory_search": self.memory_search,
+            "memory_get": self.memory_get,
+            "memory_save": self.memory_save,
+            "conversation_list": self.conversation_list,
+            "conversation_read": self.conversation_read,
+            "channel_status": self.channel_status,
+        }
+
+    async def memory_search(self, ctx: CallContext, args: JsonObject) -> str:
+        return texts.search_answer(await self.search(ctx.viewer, args), self._zone)
+
+    async def memory_search_json(self, ctx: CallContext, args: JsonObject) -> dict[str, Any]:
+        return (await self.search(ctx.viewer, args)).as_json()
+
+    async def memory_get(self, ctx: CallContext, args: JsonObject) -> str:
+        limit = _number(args, "limit", GET_RECORDS_DEFAULT, GET_RECORDS_MAX)
+        return await self._cortex.get(ctx.viewer, _required(args, "ref"), limit)
+
+    async def memory_save(self, ctx: CallContext, args: JsonObject) -> str:
+        saved = await self._save(ctx, args)
+        return {
+            "saved": f"Saved: {saved.ref}",
+            "known": f"Known already: {saved.ref}",
+            "replaced": f"Replaced: {saved.ref}",
+        }[saved.status]
+
+    async def memory_save_json(self, ctx: CallContext, args: JsonObject) -> JsonObject:
+        return (await self._save(ctx, args)).as_json()
+
+    async def conversation_list(self, ctx: CallContext, args: JsonObject) -> str:
+        return texts.conversation_list(await self.conversations(ctx.viewer, args), self._zone)
+
+    async def conversation_list_json(self, ctx: CallContext, args: JsonObject) -> dict[str, Any]:
+        return conversation_list_json(await self.conversations(ctx.viewer, args))
+
+    async def conversation_read(self, ctx: CallContext, args: JsonObject) -> str:
+        record, messages = await self.conversation(ctx, args)
+        what, detail = _choice(args, "what", texts.WHAT), _choice(args, "detail", texts.DETAIL)
+        return texts.conversation(record, messages, self._zone, what=what, detail=detail)
+
+    async def conversation_read_json(self, ctx: CallContext, args: JsonObject) -> dict[str, Any]:
+        return conversation_json(*await self.conversation(ctx, args))
+
+    async def channel_status(self, ctx: CallContext, args: JsonObject) -> str:
+        if ctx.viewer.session_keys is not None:
+            raise ToolFailure("Only the owner may see the state of the channels.")
+        return texts.channel_states(await self._state.channels(), self._zone)
+
+    async def search(self, viewer: Viewer, args: JsonObject) -> SearchAnswer:
+        """The answer to `memory_search`."""
+        return await self._cortex.search(
+            viewer,
+            _required(args, "query", blank=True),
+            sources=_text(args, "sources"),
+            after=_text(args, "after"),
+            before=_text(args, "before"),
+            channel=self._channel(args),
+            chat=_text(args, "chat"),
+            sender=_text(args, "sender"),
+            role=_text(args, "role"),
+            limit=_number(args, "limit", SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX),
+        )
+
+    async def conversations(self, viewer: Viewer, args: JsonObject) -> list[ConversationRecord]:
+        """The answer to `conversation_list`: newest update first, with a `query` the best match first."""
+        limit = _number(args, "limit", CONVERSATIONS_DEFAULT, CONVERSATIONS_MAX)
+        after, before = self._cortex.bounds(_text(args, "after"), _text(args, "before"))
+        channel, query = self._channel(args), _text(args, "query")
+        if query is None:
+            return await self._transcripts.conversations(
+                viewer, channel=channel, after=after, before=before, limit=limit
+            )
+        ids = await self._cortex.conversations(viewer, query, channel=channel, limit=MATCHING_CONVERSATIONS)
+        if not ids:
+            return []
+        found = await self._transcripts.conversations(
+            viewer, channel=channel, ids=ids, after=after, before=before, limit=len(ids)
+        )
+        order = {id_: at for at, id_ in enumerate(ids)}
+        return sorted(found, key=lambda record: order.get(record.id, len(order)))[:limit]
+
+    async def conversation(self, ctx: CallContext, args: JsonObject) -> tuple[ConversationRecord, list[MessageRecord]]:
+        """The answer to `conversation_read`: the conversation and the messages asked for."""
+        record = await self._named(ctx, _required(args, "id").strip())
+        first, last = args.get("from"), args.get("to")
+        last = record.message_count if last is None else max(1, int(last))
+        first = max(1, last - READ_MESSAGES_DEFAULT + 1) if first is None else max(1, int(first))
+        if first > last:
+            raise ToolFailure(f"from is {first}, to is {last}: the range is empty.")
+        last = min(last, first + READ_MESSAGES_MAX - 1)
+        return record, await self._transcripts.messages(record.id, first, last)
+
+    async def _named(self, ctx: CallContext, part: str) -> ConversationRecord:
+        part = part.removeprefix("conversation:").partition("#")[0]
+        wanted = ctx.conversation_id if part == "current" else part
+        found = await self._transcripts.conversation(ctx.viewer, wanted) if wanted else []
+        if not found:
+            raise ToolFailure(f"There is no conversation {part!r}. conversation_list shows which there are.")
+        if len(found) > 1:
+            names = ", ".join(record.id for record in found[:NAMED_CONVERSATIONS])
+            more = f" and {len(found) - NAMED_CONVERSATIONS} more" if len(found) > NAMED_CONVERSATIONS else ""
+            raise ToolFailure(f"Several conversations match {part!r}: {names}{more}. Give a longer part of the id.")
+        return found[0]
+
+    async def _save(self, ctx: CallContext, args: JsonObject) -> SavedFact:
+        if ctx.viewer.session_keys is not None:
+            raise ToolFailure("Only the owner may save facts.")
+        return await self._knowledge.save(
+            _required(args, "fact"), _text(args, "type") or "technical", _text(args, "topic"), _text(args, "replaces")
+        )
+
+    def _channel(self, args: JsonObject) -> str | None:
+        name = _text(args, "channel")
+        return self._aliases.get(name, name) if name else None
+
+
+def _text(args: JsonObject, name: str) -> str | None:
+    """An optional text; blank counts as not given."""
+    value = args.get(name)
+    text = "" if value is None else str(value).strip()
+    return text or None
+
+
+def _required(args: JsonObject, name: str, *, blank: bool = False) -> str:
+    value = str(args.get(name, ""))
+    if not blank and not value.strip():
+        raise ToolFailure(f"{name} is missing.")
+    return value
+
+
+def _number(args: JsonObject, name: str, default: int, most: int) -> int:
+    """A number between 1 and `most`."""
+    try:
+        return max(1, min(int(args.get(name) or default), most))
+    except (TypeError, ValueError):
+        raise ToolFailure(f"{name} must be a whole number from 1 to {most}.") from None
+
+
+def _choice(args: JsonObject, name: str, allowed: Sequence[str]) -> str:
+    value = _text(args, name) or allowed[0]
+    if value not in allowed:
+        raise ToolFailure(f"{name} is {value[:40]!r}; it can be {', '.join(allowed)}.")
+    return value

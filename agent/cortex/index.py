@@ -1,0 +1,278 @@
+"""Writes the derived index. Plain functions on the writer's connection, inside the writer's own transaction.
+
+Raises sqlite3 errors as they come; the caller's transaction is rolled back by the caller.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+
+from agent.cortex.refs import Ref, parse_ref
+from agent.cortex.sentences import sentences
+from agent.cortex.text import clean, fold
+
+SCHEMA_VERSION = 1
+"""Goes up whenever tables or folding change: the index is then made anew from its sources."""
+CALL_SEARCHED_CHARS = 20_000
+"""So much of a tool call can be found by its words; all of it can be read."""
+_WAL_BYTES_MAX = 16 * 1024 * 1024
+_RETRIEVAL_PREFIXES = ("memory_search", "memory_get", "conversation_", "sessions_", "recall", "wolffish_")
+"""Tools that repeat what is indexed already: neither what they asked nor what they got is found by its words."""
+
+_SQL = sentences("writes.sql")
+_GET_META, _SET_META = _SQL["get-meta"], _SQL["set-meta"]
+_INSERT_RECORD, _INSERT_WORDS = _SQL["insert-record"], _SQL["insert-words"]
+_COUNT_CONVERSATION = _SQL["count-conversation"]
+_Row = tuple[int, str, str, str, str, int, str]
+"""id, session_key, sender, sender_id, title, searched, body."""
+_WORDS_COLUMNS = (6, 10, 11, 14, 15, 16)
+"""The same of a record that is about to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedMessage:
+    """A saved message. `n` counts from 1 within its conversation; `at` is aware; `context` is the read-log range
+    around it as a reference, `message_id` the id people and platforms know it by."""
+
+    conversation_id: str
+    n: int
+    role: str
+    text: str
+    sender: str
+    sender_id: str
+    session_key: str
+    channel: str
+    chat: str
+    at: datetime
+    context: str = ""
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedCall:
+    """A tool call of message `n`; `call_n` counts from 1 within it; `args` is JSON text."""
+
+    conversation_id: str
+    n: int
+    call_n: int
+    name: str
+    args: str
+    output: str
+    outcome: str
+    session_key: str
+    channel: str
+    chat: str
+    at: datetime
+    context: str = ""
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a file: lines `first` to `last`, from 1, inclusive. A file without text has one, at line 0."""
+
+    first: int
+    last: int
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file of the workspace as it is now. `at` is the time it speaks of, in ms since 1970, UTC."""
+
+    path: str
+    source: str
+    mtime_ns: int
+    size: int
+    at: int
+    sections: tuple[Section, ...]
+
+
+def attach(conn: sqlite3.Connection, path: Path) -> None:
+    """Attaches index.db as `idx` and makes its tables; not inside a transaction.
+
+    An index of another schema version is emptied. Raises sqlite3.DatabaseError when the file is no database.
+    """
+    conn.execute("ATTACH DATABASE ? AS idx", (str(path),))
+    conn.execute("PRAGMA idx.journal_mode = WAL").fetchone()
+    conn.execute("PRAGMA idx.synchronous = NORMAL")
+    conn.execute(f"PRAGMA idx.journal_size_limit = {_WAL_BYTES_MAX}").fetchone()
+    tables = [name for (name,) in conn.execute(_SQL["list-tables"]).fetchall()]
+    if "meta" in tables and _meta(conn, "schema_version") == SCHEMA_VERSION:
+        return
+    for table in tables:
+        if not table.startswith("words_"):
+            conn.execute(f'DROP TABLE IF EXISTS idx."{table}"')
+    for sentence in sentences("schema.sql").values():
+        conn.execute(sentence)
+    _set_meta(conn, "schema_version", SCHEMA_VERSION)
+    conn.commit()
+
+
+def watermark(conn: sqlite3.Connection) -> int:
+    """The version of the truth up to which the index is complete; 0 for an empty index."""
+    value = _meta(conn, "watermark")
+    return value if isinstance(value, int) else 0
+
+
+def set_watermark(conn: sqlite3.Connection, version: int) -> None:
+    """Notes that everything up to this version of the truth is indexed."""
+    _set_meta(conn, "watermark", version)
+
+
+def truth_id(conn: sqlite3.Connection) -> str | None:
+    """The id of the database this index was made from; None for an empty index."""
+    value = _meta(conn, "truth_id")
+    return value if isinstance(value, str) else None
+
+
+def set_truth_id(conn: sqlite3.Connection, id: str) -> None:
+    """Notes which database this index is made from."""
+    _set_meta(conn, "truth_id", id)
+
+
+def reset(conn: sqlite3.Connection) -> None:
+    """Empties the index: as after `attach` on a new file."""
+    for name in ("delete-all-words", "delete-all-records", "delete-all-conversations", "delete-all-files"):
+        conn.execute(_SQL[name])
+    _set_meta(conn, "watermark", 0)
+    _set_meta(conn, "truth_id", None)
+
+
+def index_message(conn: sqlite3.Connection, row: IndexedMessage) -> None:
+    """Indexes one message; the same reference again takes the place of what was there."""
+    owner = f"conversation:{row.conversation_id}"
+    body, sender, at = clean(row.text), clean(row.sender), _milliseconds(row.at)
+    record = (
+        "conversation", owner, row.n, 0, 0, at, row.session_key, row.channel, row.chat, row.role, sender,
+        row.sender_id, row.message_id, row.context, "", len(body), body,
+    )  # fmt: skip
+    if _put(conn, record):
+        conn.execute(_COUNT_CONVERSATION, (owner, row.session_key, row.channel, row.chat, at))
+
+
+def index_call(conn: sqlite3.Connection, row: IndexedCall) -> None:
+    """Indexes one tool call with its output; the same reference again takes the place of what was there."""
+    owner = f"conversation:{row.conversation_id}"
+    body, at = clean(f"{row.name} {row.args}\n{row.outcome}\n{row.output}"), _milliseconds(row.at)
+    searched = 0 if row.name.startswith(_RETRIEVAL_PREFIXES) else min(len(body), CALL_SEARCHED_CHARS)
+    record = (
+        "conversation", owner, row.n, row.call_n, 0, at, row.session_key, row.channel, row.chat, "tool", "", "",
+        row.message_id, row.context, clean(row.name), searched, body,
+    )  # fmt: skip
+    if _put(conn, record):
+        conn.execute(_COUNT_CONVERSATION, (owner, row.session_key, row.channel, row.chat, at))
+
+
+def remove_refs(conn: sqlite3.Connection, refs: Iterable[str]) -> None:
+    """Removes messages (with their calls), single calls, or all of a conversation (`conversation:<id>#`)."""
+    touched: set[str] = set()
+    for text in refs:
+        ref = parse_ref(text)
+        if ref is None or ref.kind != "conversation":
+            continue
+        owner = f"conversation:{ref.id}"
+        touched.add(owner)
+        for row in _rows_of(conn, owner, ref):
+            _delete(conn, row)
+    for owner in touched:
+        conn.execute(_SQL["recount-conversation"], (owner,))
+        conn.execute(_SQL["drop-empty-conversation"], (owner,))
+
+
+def index_file(conn: sqlite3.Connection, file: IndexedFile) -> None:
+    """Puts the sections of one file in the place of those it had."""
+    remove_file(conn, file.path)
+    owner = f"file:{file.path}"
+    for section in file.sections:
+        body = clean(section.text)
+        record = (
+            file.source, owner, section.first, 0, section.last, file.at, "", "", "", "", "", "", "", "",
+            clean(section.title), len(body), body,
+        )  # fmt: skip
+        _put(conn, record)
+    conn.execute(_SQL["put-file"], (file.path, file.source, file.mtime_ns, file.size, file.at, len(file.sections)))
+
+
+def remove_file(conn: sqlite3.Connection, path: str) -> None:
+    """Takes a file out of the index; nothing happens when it is not there."""
+    for row in conn.execute(_SQL["records-of-owner"], (f"file:{path}",)).fetchall():
+        _delete(conn, row)
+    conn.execute(_SQL["delete-file"], (path,))
+
+
+@lru_cache(maxsize=10_000)
+def scope_token(session_key: str) -> str:
+    """The token of a session in the `scope` column; its sign is in no folded word."""
+    return "§" + blake2b(session_key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _put(conn: sqlite3.Connection, record: tuple[object, ...]) -> bool:
+    """Writes a record and its words. False: it took the place of an earlier one."""
+    cursor = conn.execute(_INSERT_RECORD, record)
+    is_new = cursor.rowcount == 1
+    if not is_new:
+        owner, n, part = record[1:4]
+        old = conn.execute(_SQL["record-of-ref"], (owner, n, part)).fetchone()
+        _delete(conn, old)
+        cursor = conn.execute(_INSERT_RECORD, record)
+    session_key, sender, sender_id, title, searched, body = (record[at] for at in _WORDS_COLUMNS)
+    words = _words(str(session_key), str(sender), str(sender_id), str(title), str(body)[: int(str(searched))])
+    conn.execute(_INSERT_WORDS, (cursor.lastrowid, *words))
+    return is_new
+
+
+def sender_token(sender_id: str) -> str:
+    """The token of a sender in the `scope` column."""
+    return scope_token(f"sender {sender_id}")
+
+
+def _words(session_key: str, sender: str, sender_id: str, title: str, searched: str) -> tuple[str, str, str, str]:
+    text, extra = fold(searched)
+    return text, extra, _head(f"{sender} {title}"), _scope(session_key, sender_id)
+
+
+@lru_cache(maxsize=10_000)
+def _scope(session_key: str, sender_id: str) -> str:
+    session = scope_token(session_key) if session_key else ""
+    return f"{session} {sender_token(sender_id)}" if sender_id else session
+
+
+@lru_cache(maxsize=10_000)
+def _head(text: str) -> str:
+    return " ".join(fold(text)).strip()
+
+
+def _delete(conn: sqlite3.Connection, row: _Row) -> None:
+    id_, session_key, sender, sender_id, title, searched, body = row
+    words = _words(session_key, sender, sender_id, title, body[:searched])
+    conn.execute(_SQL["delete-words"], (id_, *words))
+    conn.execute(_SQL["delete-record"], (id_,))
+
+
+def _rows_of(conn: sqlite3.Connection, owner: str, ref: Ref) -> list[_Row]:
+    if ref.n is None:
+        return conn.execute(_SQL["records-of-owner"], (owner,)).fetchall()
+    if ref.part is not None:
+        return conn.execute(_SQL["record-of-ref"], (owner, ref.n, ref.part)).fetchall()
+    return conn.execute(_SQL["records-of-message"], (owner, ref.n)).fetchall()
+
+
+def _meta(conn: sqlite3.Connection, key: str) -> object:
+    row = conn.execute(_GET_META, (key,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _set_meta(conn: sqlite3.Connection, key: str, value: object) -> None:
+    conn.execute(_SET_META, (key, value))
+
+
+def _milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)

@@ -1,0 +1,296 @@
+"""Asks the index. Plain functions on a reader's connection; every row is fetched before a function returns."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agent.cortex.index import scope_token, sender_token
+from agent.cortex.query import Query, QueryWord, parse_query
+from agent.cortex.rank import NEIGHBOURS, Record, idf, is_echo, ranked, without_doubles
+from agent.cortex.refs import record_ref
+from agent.cortex.sentences import sentences
+from agent.cortex.snippets import snippet
+from agent.cortex.text import tokens_of
+from agent.limits import SNIPPET_CHARS
+from agent.retrieval import Coverage, Hit, SourceCoverage
+
+POOL_RECORDS = 160
+"""So many records of the full-text search are ranked."""
+SURROUNDED_RECORDS = 80
+"""The best so many of them are ranked with the messages around them."""
+ASKED_WORDS_MIN = 3
+"""A query of so many words is a question: a message beside the right one may be its answer, though it shares none."""
+COMMON_SHARE = 0.04
+COMMON_RECORDS_MIN = 400
+"""A word in more records than this, and in a larger share of all, leaves the query when rarer ones are there."""
+POSTINGS_MAX = 20_000
+"""Words are asked for, rarest first, until they would touch more records than this: it bounds the cost of a query."""
+RANKED_CHARS = 6_000
+RANKED_TOTAL_CHARS = 120_000
+"""Of long records fewer are ranked."""
+SESSIONS_ASKED_MAX = 64
+CANDIDATE_WORDS_MAX = 10
+CANDIDATE_POSTINGS = 40
+CANDIDATE_MERIT_SHARE = 0.2
+HEADINGS_MAX = 200
+
+_SQL = sentences("reads.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a hit must be. None and the empty set of sessions differ: the latter sees nothing.
+
+    `after` and `before` are ms since 1970, UTC; `before` is exclusive.
+    """
+
+    sources: tuple[str, ...] | None = None
+    sessions: frozenset[str] | None = None
+    channel: str | None = None
+    chat: str | None = None
+    sender: str | None = None
+    role: str | None = None
+    after: int | None = None
+    before: int | None = None
+
+    @property
+    def in_sql(self) -> bool:
+        """True when rows must be looked at, beyond what the full-text expression says."""
+        return any(
+            value is not None
+            for value in (self.sources, self.sessions, self.channel, self.chat, self.role, self.after, self.before)
+        )
+
+    def parameters(self) -> dict[str, object]:
+        """Values for the sentences of reads.sql."""
+        return {
+            "sources": None if self.sources is None else json.dumps(self.sources),
+            "sessions": sessions_parameter(self.sessions),
+            "channel": self.channel,
+            "chat": self.chat,
+            "role": self.role,
+            "after": self.after,
+            "before": self.before,
+        }
+
+    def lets_through(self, record: Record) -> bool:
+        """The same test for one record, but for the sender."""
+        return (
+            (self.sources is None or record.source in self.sources)
+            and (self.sessions is None or record.session_key in self.sessions)
+            and (self.channel is None or record.channel == self.channel)
+            and (self.chat is None or record.chat == self.chat)
+            and (self.role is None or record.role == self.role)
+            and (self.after is None or record.at >= self.after)
+            and (self.before is None or record.at < self.before)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A query after a look at the index: the weight of each word, the full-text expression, whether to rank by it."""
+
+    query: Query
+    weights: tuple[float, ...]
+    match: str
+    newest_only: bool
+
+
+def sessions_parameter(sessions: frozenset[str] | None) -> str | None:
+    """A set of session keys as the sentences want it; None: all."""
+    return None if sessions is None else json.dumps(sorted(sessions))
+
+
+def search(conn: sqlite3.Connection, text: str, filters: Filters, limit: int) -> list[Hit]:
+    """The best `limit` hits, best first."""
+    query = parse_query(text)
+    scored = _scored(conn, query, filters)
+    weights = _token_weights(conn, query)
+    return [_hit(conn, record, score, weights) for score, record in without_doubles(scored, limit)]
+
+
+def conversations(conn: sqlite3.Connection, text: str, filters: Filters, limit: int) -> list[str]:
+    """Ids of the conversations that match, best first; a conversation counts for its three best messages."""
+    best: dict[str, list[float]] = {}
+    for score, record in _scored(conn, parse_query(text), filters):
+        if record.owner.startswith("conversation:"):
+            best.setdefault(record.owner, []).append(score)
+    order = sorted(best, key=lambda owner: (-sum(best[owner][:3]), owner))
+    return [owner.removeprefix("conversation:") for owner in order[:limit]]
+
+
+def candidates(conn: sqlite3.Connection, text: str, sessions: frozenset[str] | None, limit: int) -> list[Hit]:
+    """What may help with a text, at a bounded cost: only the newest records of each of its words are looked at."""
+    words = sorted(parse_query(text).words, key=lambda word: -len(word.forms[0]))[:CANDIDATE_WORDS_MAX]
+    records = _newest_id(conn)
+    scope = _scope(sessions)
+    scores: dict[int, float] = {}
+    weights: dict[str, float] = {}
+    for word in words:
+        match = f"{scope}({_either(word.asked)})"
+        rows = conn.execute(_SQL["newest-holding"], (match, CANDIDATE_POSTINGS)).fetchall()
+        if not rows:
+            continue
+        holding = len(rows)
+        if holding == CANDIDATE_POSTINGS:
+            holding = int(records * holding / max(holding, records - rows[-1][0]))
+        weight = idf(records, holding)
+        weights.update(dict.fromkeys(word.forms, weight))
+        for (id_,) in rows:
+            scores[id_] = scores.get(id_, 0.0) + weight
+    floor = CANDIDATE_MERIT_SHARE * max(scores.values(), default=0.0)
+    best = sorted((-score, -id_) for id_, score in scores.items() if score >= floor)[: 4 * limit]
+    rows = _records(conn, "records", [-id_ for _, id_ in best])
+    said = frozenset(tokens_of(text))
+    useful = [
+        (-score, rows[-id_])
+        for score, id_ in best
+        if -id_ in rows and not is_echo(rows[-id_], said) and (sessions is None or rows[-id_].session_key in sessions)
+    ]
+    return [_hit(conn, record, score, weights) for score, record in without_doubles(useful, limit)]
+
+
+def coverage(conn: sqlite3.Connection, sessions: frozenset[str] | None) -> Coverage:
+    """Counts and date ranges; for other people than the owner of their own conversations only."""
+    parameters = {"sessions": sessions_parameter(sessions)}
+    count, records, first, last = conn.execute(_SQL["conversations-covered"], parameters).fetchone()
+    found = [SourceCoverage("conversation", records, moment(first), moment(last))] if count else []
+    if sessions is not None:
+        return Coverage(tuple(found), count)
+    for source, sections, oldest, newest in conn.execute(_SQL["files-covered"]).fetchall():
+        if sections:
+            found.append(SourceCoverage(source, sections, moment(oldest), moment(newest)))
+    headings = conn.execute(_SQL["knowledge-headings"], (HEADINGS_MAX,)).fetchall()
+    return Coverage(tuple(found), count, tuple(dict.fromkeys((path, title) for path, title in headings if title)))
+
+
+def records_at(conn: sqlite3.Connection, name: str, parameters: Mapping[str, object]) -> list[Record]:
+    """The records that a sentence of reads.sql gives for a reference, with their whole text."""
+    return [Record(*row[:-1]) for row in conn.execute(_SQL[name], parameters).fetchall()]
+
+
+def moment(milliseconds: int) -> datetime:
+    """Milliseconds since 1970 as an aware UTC time."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def _scored(conn: sqlite3.Connection, query: Query, filters: Filters) -> list[tuple[float, Record]]:
+    plan = _plan(conn, query, filters)
+    if plan is None:
+        return []
+    parameters: dict[str, object] = {"match": plan.match, "pool": POOL_RECORDS}
+    name = "newest-filtered" if plan.newest_only else "best"
+    if filters.in_sql or plan.newest_only:
+        parameters |= filters.parameters()
+        name = "newest-filtered" if plan.newest_only else "best-filtered"
+    found: dict[int, float] = dict(conn.execute(_SQL[name], parameters).fetchall())
+    records = _within(_records(conn, "records", list(found)), found)
+    records |= _records(conn, "records-around", list(records)[:SURROUNDED_RECORDS])
+    is_question = len(query.words) >= ASKED_WORDS_MIN and not query.phrases and filters.sender is None
+    return [
+        (score, record)
+        for score, record in ranked(query, plan.weights, found, list(records.values()))
+        if record.id in found or (is_question and filters.lets_through(record))
+    ]
+
+
+def _within(records: Mapping[int, Record], found: Mapping[int, float]) -> dict[int, Record]:
+    """The best found of these that are no more than RANKED_TOTAL_CHARS together."""
+    kept: dict[int, Record] = {}
+    chars = 0
+    for id_ in found:
+        record = records[id_]
+        chars += len(record.text)
+        if kept and chars > RANKED_TOTAL_CHARS:
+            break
+        kept[id_] = record
+    return kept
+
+
+def _plan(conn: sqlite3.Connection, query: Query, filters: Filters) -> _Plan | None:
+    """None: no word of the query is anywhere in the index, or the viewer sees nothing."""
+    if not query.words or filters.sessions == frozenset():
+        return None
+    records = _newest_id(conn)
+    holding = [_holding(conn, word) for word in query.words]
+    known = sorted((count, at) for at, count in enumerate(holding) if count)
+    if not known:
+        return None
+    common = max(COMMON_RECORDS_MIN, COMMON_SHARE * records)
+    rare = [(count, at) for count, at in known if count <= common] or known
+    asked, postings = [rare[0]], rare[0][0]
+    for count, at in rare[1:]:
+        postings += count
+        if postings > POSTINGS_MAX:
+            break
+        asked.append((count, at))
+    words = _either([form for _, at in asked for form in query.words[at].asked])
+    phrases = "".join(f' AND text : "{" ".join(phrase)}"' for phrase in query.phrases)
+    match = f"{_scope(filters.sessions)}{_sender(filters.sender)}({words}){phrases}"
+    weights = tuple(idf(records, count) if count else 0.0 for count in holding)
+    return _Plan(query, weights, match, asked[0][0] > POSTINGS_MAX)
+
+
+def _either(forms: Sequence[str]) -> str:
+    return " OR ".join(f'"{form}"' for form in dict.fromkeys(forms))
+
+
+def _scope(sessions: frozenset[str] | None) -> str:
+    """Narrows a full-text expression to few sessions; many are left to the sentence that reads the rows."""
+    if sessions is None or not 0 < len(sessions) <= SESSIONS_ASKED_MAX:
+        return ""
+    return f"scope : ({_either([scope_token(key) for key in sorted(sessions)])}) AND "
+
+
+def _sender(sender: str | None) -> str:
+    """Narrows a full-text expression to a sender, by id or by the words of the name."""
+    if sender is None:
+        return ""
+    by_id = f'scope : "{sender_token(sender)}"'
+    name = " AND ".join(f'"{token}"' for token in tokens_of(sender))
+    return f"({by_id} OR head : ({name})) AND " if name else f"({by_id}) AND "
+
+
+def _newest_id(conn: sqlite3.Connection) -> int:
+    return conn.execute(_SQL["newest-id"]).fetchone()[0]
+
+
+def _holding(conn: sqlite3.Connection, word: QueryWord) -> int:
+    """How many records hold the word in one of the forms asked for, counting those with two forms twice."""
+    counts = [conn.execute(_SQL["records-holding"], (form,)).fetchone() for form in word.asked]
+    return sum(row[0] for row in counts if row)
+
+
+def _token_weights(conn: sqlite3.Connection, query: Query) -> dict[str, float]:
+    records = _newest_id(conn)
+    return {form: idf(records, _holding(conn, word)) for word in query.words for form in word.forms}
+
+
+def _records(conn: sqlite3.Connection, name: str, ids: Sequence[int]) -> dict[int, Record]:
+    parameters = {"ids": json.dumps(ids), "chars": RANKED_CHARS, "reach": NEIGHBOURS}
+    rows = conn.execute(_SQL[name], parameters).fetchall() if ids else []
+    return {row[0]: Record(*row[:-1], cut=bool(row[-1])) for row in rows}
+
+
+def _hit(conn: sqlite3.Connection, record: Record, score: float, weights: Mapping[str, float]) -> Hit:
+    text = record.text
+    if record.cut:
+        text = conn.execute(_SQL["body"], (record.id,)).fetchone()[0]
+    return Hit(
+        ref=record_ref(record.owner, record.n, record.part, record.last),
+        context=record.context,
+        source=record.source,
+        title=record.title,
+        snippet=snippet(text, weights, SNIPPET_CHARS) or record.title,
+        sender=record.sender,
+        role=record.role,
+        channel=record.channel,
+        chat=record.chat,
+        message_id=record.message_id,
+        at=moment(record.at),
+        score=round(score, 4),
+    )

@@ -1,0 +1,66 @@
+"""Reads what a person typed into words to search for. No typed text is ever query syntax."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agent.cortex.stop_words import STOP_WORDS
+from agent.cortex.text import clean, pieces, tokens_of
+from agent.limits import QUERY_CHARS_MAX
+
+WORDS_MAX = 48
+PHRASES_MAX = 4
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”]|「([^」]+)」')
+_ARABIC = re.compile("[\u0620-\u06ff]")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """One word to search for. `forms`: all tokens that stand for it, itself first; `asked`: those that find it."""
+
+    forms: tuple[str, ...]
+    asked: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`words` in the order typed, each once; `phrases` are token sequences that must occur as they are.
+
+    `said`: every token of what was typed, common words too.
+    """
+
+    words: tuple[QueryWord, ...]
+    phrases: tuple[tuple[str, ...], ...] = ()
+    said: frozenset[str] = frozenset()
+
+
+def parse_query(text: str) -> Query:
+    """Any text to a Query; one without a letter, digit or emoji to a Query without words.
+
+    Only the first QUERY_CHARS_MAX characters count, and of their words the first WORDS_MAX.
+    """
+    text = clean(text[:QUERY_CHARS_MAX])
+    words: dict[str, QueryWord] = {}
+    common: dict[str, QueryWord] = {}
+    for piece in pieces(text):
+        tokens = [word.token for word in piece.words]
+        for word in piece.words:
+            kept = common if word.token in STOP_WORDS else words
+            kept.setdefault(word.token, _query_word((word.token, *word.forms)))
+        if piece.wholes and not (tokens and STOP_WORDS.issuperset(tokens)):
+            words.setdefault(piece.wholes[0], QueryWord(piece.wholes, piece.wholes))
+    phrases = [tokens_of(next(filter(None, match.groups()))) for match in _QUOTED.finditer(text)]
+    chosen = words or common
+    return Query(
+        tuple(chosen.values())[:WORDS_MAX],
+        tuple(tuple(phrase) for phrase in phrases if len(phrase) > 1)[:PHRASES_MAX],
+        frozenset([*words, *common]),
+    )
+
+
+def _query_word(forms: tuple[str, ...]) -> QueryWord:
+    # The stem of a word is indexed with it, so the stem alone finds every form of it; Arabic forms do not all lead
+    # to one stem, so each is asked for.
+    asked = forms if _ARABIC.search(forms[0]) else forms[-1:]
+    return QueryWord(forms, asked)

@@ -1,0 +1,305 @@
+"""The memory index: finds and opens what was said, done and written. Everything it asks runs in one thread of its own.
+
+It reads on a connection of its own; what it writes, it hands to the writer it was given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Awaitable, Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+from agent.cortex import lookup, opening
+from agent.cortex.index import SCHEMA_VERSION, IndexedFile, index_file, remove_file
+from agent.cortex.lookup import Filters
+from agent.cortex.query import parse_query
+from agent.cortex.sentences import sentences
+from agent.cortex.sources import FoundFile, is_private, read_file, source_of, walk
+from agent.cortex.text import sameness_key
+from agent.limits import SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX
+from agent.retrieval import SOURCES, Coverage, Hit, SearchAnswer
+from agent.types import ToolFailure, Viewer
+
+T = TypeVar("T")
+
+_FILES_A_COMMIT = 100
+_CHARS_A_COMMIT = 400_000
+_SQL = sentences("reads.sql")
+
+
+class Write(Protocol):
+    """Runs work in a transaction of the writer on which the index is attached as `idx`; returns after the commit."""
+
+    async def __call__(self, work: Callable[[sqlite3.Connection], Any]) -> Any: ...
+
+
+class Cortex:
+    """The memory index. `indexing` is True while something is known to be missing from it.
+
+    `skip`: folders of the workspace, relative to it, that are never indexed nor opened. Methods raise ToolFailure.
+    """
+
+    def __init__(
+        self, path: Path, workspace: Path, write: Write, zone: ZoneInfo, *, skip: Collection[str] = ()
+    ) -> None:
+        self._path = path
+        self._workspace = workspace
+        self._write = write
+        self._zone = zone
+        self._skip = frozenset(skip)
+        self._thread: ThreadPoolExecutor | None = None
+        self._conn: sqlite3.Connection | None = None
+        self._file_id: tuple[int, int] | None = None
+        self._covered: tuple[int, Coverage] | None = None
+        self.indexing = False
+
+    async def open(self) -> None:
+        """Starts the reader; index.db need not exist yet."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cortex")
+
+    async def close(self) -> None:
+        """Waits for what runs and closes the reader."""
+        if self._thread is not None:
+            await self._in_thread(self._disconnect)
+            self._thread.shutdown()
+            self._thread = None
+
+    async def search(
+        self,
+        viewer: Viewer,
+        query: str,
+        *,
+        sources: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        channel: str | None = None,
+        chat: str | None = None,
+        sender: str | None = None,
+        role: str | None = None,
+        limit: int = SEARCH_HITS_DEFAULT,
+    ) -> SearchAnswer:
+        """The best hits for any text a person types, at most 50. Dates: YYYY-MM-DD, inclusive, in the owner's zone."""
+        first, end = self.bounds(after, before)
+        filters = Filters(
+            sources=_sources(sources, viewer),
+            sessions=viewer.session_keys,
+            channel=channel or None,
+            chat=chat or None,
+            sender=sender or None,
+            role=role or None,
+            after=None if first is None else int(first.timestamp() * 1000),
+            before=None if end is None else int(end.timestamp() * 1000),
+        )
+        limit = max(1, min(limit, SEARCH_HITS_MAX))
+        hits = await self._ask(lambda conn: lookup.search(conn, query, filters, limit), [])
+        hint = None if hits else await self._hint(viewer, query)
+        return SearchAnswer(tuple(hits), self.indexing, hint)
+
+    async def conversations(
+        self, viewer: Viewer, query: str, *, channel: str | None = None, limit: int = 20
+    ) -> list[str]:
+        """Ids of the conversations whose messages match, best first."""
+        filters = Filters(sources=("conversation",), sessions=viewer.session_keys, channel=channel or None)
+        return await self._ask(lambda conn: lookup.conversations(conn, query, filters, limit), [])
+
+    async def candidates(self, viewer: Viewer, text: str, limit: int) -> tuple[Hit, ...]:
+        """What may help to answer a text. Costs the same however large the index is."""
+        if viewer.session_keys == frozenset():
+            return ()
+        found = await self._ask(lambda conn: lookup.candidates(conn, text, viewer.session_keys, limit), [])
+        return tuple(found)
+
+    async def get(self, viewer: Viewer, ref: str, limit: int) -> str:
+        """What a reference names, uncut; a whole file over 12,000 characters as head and tail.
+
+        Other people than the owner open messages of their own sessions only.
+        """
+        wanted = opening.read_ref(ref)
+        if wanted.kind == "conversation":
+            found = await self._ask(
+                lambda conn: opening.open_messages(conn, wanted, viewer.session_keys, limit, self._zone), None
+            )
+            if found is None:
+                raise ToolFailure("Nothing is indexed yet.", transient=True)
+            return found
+        if viewer.session_keys is not None:
+            raise ToolFailure("Only the owner may open files and tasks.")
+        read = opening.open_task if wanted.kind == "task" else opening.open_file
+        return await self._in_thread(lambda: read(self._workspace, wanted, self._skip))
+
+    async def coverage(self, viewer: Viewer | None = None) -> Coverage:
+        """What the index holds, by source. None: as the owner sees it. Counted again only after a change."""
+        sessions = None if viewer is None else viewer.session_keys
+
+        def work(conn: sqlite3.Connection) -> Coverage:
+            if sessions is not None:
+                return lookup.coverage(conn, sessions)
+            version = conn.execute("PRAGMA data_version").fetchone()[0]
+            if self._covered is None or self._covered[0] != version:
+                self._covered = version, lookup.coverage(conn, None)
+            return self._covered[1]
+
+        return await self._ask(work, Coverage())
+
+    async def update_files(self) -> int:
+        """Brings the index up to the files of the workspace, by time and size; the number of files that changed."""
+        known = await self._ask(lambda conn: {row[0]: (row[1], row[2]) for row in conn.execute(_SQL["files"])}, {})
+        found = await self._in_thread(lambda: {file.path: file for file in walk(self._workspace, self._skip)})
+        gone = [path for path in known if path not in found]
+        changed = [file for path, file in found.items() if known.get(path) != (file.mtime_ns, file.size)]
+        if gone:
+            await self._write(lambda conn: [remove_file(conn, path) for path in gone])
+        batch: list[IndexedFile] = []
+        chars = 0
+        for file in changed:
+            read = await self._in_thread(lambda file=file: read_file(self._workspace, file, self._zone))
+            if read is None:
+                continue
+            batch.append(read)
+            chars += sum(len(section.text) for section in read.sections)
+            if len(batch) >= _FILES_A_COMMIT or chars >= _CHARS_A_COMMIT:
+                await self._index(batch)
+                batch, chars = [], 0
+        await self._index(batch)
+        return len(gone) + len(changed)
+
+    async def file_changed(self, path: Path) -> None:
+        """Indexes one file of the workspace anew, or takes it out when it is gone."""
+        root = self._workspace.resolve()
+        real = path if path.is_absolute() else root / path
+        try:
+            name = real.parent.resolve().joinpath(real.name).relative_to(root).as_posix()
+        except ValueError:
+            return
+        if is_private(name, self._skip) or source_of(name) is None:
+            return
+        read = await self._in_thread(lambda: self._read_one(root, name))
+        if read is None:
+            await self._write(lambda conn: remove_file(conn, name))
+        else:
+            await self._index([read])
+
+    def sameness_key(self, text: str) -> str:
+        """Equal for sentences that differ in case, spacing, punctuation or letter forms only."""
+        return sameness_key(text)
+
+    def _read_one(self, root: Path, name: str) -> IndexedFile | None:
+        file = root / name
+        if file.is_symlink() or not file.is_file():
+            return None
+        stat = file.stat()
+        return read_file(root, FoundFile(name, stat.st_mtime_ns, stat.st_size), self._zone)
+
+    async def _index(self, files: list[IndexedFile]) -> None:
+        def work(conn: sqlite3.Connection) -> None:
+            for file in files:
+                index_file(conn, file)
+
+        if files:
+            await self._write(work)
+
+    async def _hint(self, viewer: Viewer, query: str) -> str:
+        if not parse_query(query).words:
+            return "The query holds no word to search for. Ask with a word that the text may contain."
+        covered = await self.coverage(viewer)
+        parts = [
+            f"{item.source} {item.records:,} ({item.first_at.astimezone(self._zone):%Y-%m-%d} to "
+            f"{item.last_at.astimezone(self._zone):%Y-%m-%d})"
+            for item in covered.sources
+        ]
+        if not parts:
+            return "Nothing is indexed yet."
+        return (
+            "Nothing matched. That is no proof of absence: try other words, or fewer filters. "
+            f"Searched so far: {', '.join(parts)}."
+        )
+
+    def bounds(self, after: str | None, before: str | None) -> tuple[datetime | None, datetime | None]:
+        """Two days YYYY-MM-DD, both inclusive, in the owner's zone, as a first moment and one that is too late."""
+        return (
+            day_start(after, self._zone) if after else None,
+            day_start(before, self._zone, days=1) if before else None,
+        )
+
+    async def _ask(self, work: Callable[[sqlite3.Connection], T], without: T) -> T:
+        """Runs `work` on the reader; `without` is the answer while there is no index."""
+
+        def run() -> T:
+            conn = self._connect()
+            return without if conn is None else work(conn)
+
+        try:
+            return await self._in_thread(run)
+        except sqlite3.DatabaseError as error:
+            await self._in_thread(self._disconnect)
+            raise ToolFailure(f"The search index cannot be read just now ({error}).", transient=True) from error
+
+    def _in_thread(self, work: Callable[[], T]) -> Awaitable[T]:
+        if self._thread is None:
+            raise ToolFailure("The memory is not open.")
+        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _connect(self) -> sqlite3.Connection | None:
+        """The reader; opened again when another file took the place of index.db."""
+        try:
+            stat = os.stat(self._path)
+        except FileNotFoundError:
+            self._disconnect()
+            return None
+        if self._conn is not None and self._file_id == (stat.st_dev, stat.st_ino):
+            return self._conn
+        self._disconnect()
+        conn = sqlite3.connect(f"file:{quote(str(self._path))}?mode=rw", uri=True, isolation_level=None)
+        try:
+            if not _is_ready(conn):
+                conn.close()
+                return None
+            conn.execute(_SQL["create-terms"])
+            conn.execute("PRAGMA query_only = ON")
+        except sqlite3.Error:
+            conn.close()
+            raise
+        self._conn, self._file_id, self._covered = conn, (stat.st_dev, stat.st_ino), None
+        return conn
+
+    def _disconnect(self) -> None:
+        if self._conn is not None:
+            self._conn.close()
+            self._conn = None
+
+
+def day_start(text: str, zone: ZoneInfo, days: int = 0) -> datetime:
+    """The first moment of a day written YYYY-MM-DD, `days` later, in `zone`. Raises ToolFailure."""
+    try:
+        day = date.fromisoformat(text.strip()) + timedelta(days=days)
+    except (ValueError, OverflowError):
+        raise ToolFailure(f"{text[:40]!r} is no date; write it as YYYY-MM-DD.") from None
+    return datetime(day.year, day.month, day.day, tzinfo=zone)
+
+
+def _is_ready(conn: sqlite3.Connection) -> bool:
+    """False for a file that has no tables yet, or those of another version of the program."""
+    tables = {row[0] for row in conn.execute("SELECT name FROM sqlite_master").fetchall()}
+    if not {"meta", "record", "words", "conversation", "file"} <= tables:
+        return False
+    version = conn.execute(_SQL["schema-version"]).fetchone()
+    return version is not None and version[0] == SCHEMA_VERSION
+
+
+def _sources(text: str | None, viewer: Viewer) -> tuple[str, ...] | None:
+    """The sources to search; other people than the owner see conversations only. Raises ToolFailure."""
+    wanted = tuple(dict.fromkeys(name.strip().lower() for name in (text or "").split(",") if name.strip()))
+    unknown = [name for name in wanted if name not in SOURCES]
+    if unknown:
+        raise ToolFailure(f"There is no source {unknown[0][:40]!r}. The sources are: {', '.join(SOURCES)}.")
+    if viewer.session_keys is None:
+        return wanted or None
+    return tuple(name for name in wanted or SOURCES if name == "conversation")

@@ -1,0 +1,299 @@
+"""Folding and tokenising: one form for every way a word is written.
+
+A text is cut into raw pieces by one pattern; each piece is folded by itself (NFKC, case, marks, letter forms) and
+the result is kept in a cache, so a word costs one look-up after its first time. Because pieces are cut from the
+original text, each token has its place in the original for free.
+
+Two strings come of a text: its tokens in order, and extra tokens (stems, words without article and prefixes, whole
+identifiers, single characters of unspaced scripts). Extra tokens never take the place of the word itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import regex
+
+from agent.cortex.stems import arabic_forms, english_stem
+
+TOKEN_CHARS_MAX = 64
+"""A longer run without a border is cut here: no person searches for more of it."""
+_CACHED_CHARS_MAX = 32
+_CACHE_ENTRIES_MAX = 200_000
+_WHOLE_JOIN = "·"
+
+_UNSPACED = (
+    r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
+    r"\u30fc\uff70\uff9e\uff9f"
+)
+_JOINERS = r"\-_./:@'’ʼ＇‘`+&#~=?%\\\u200c\u00ad\u066b\u066c\u2010\u2011"
+_LETTERS = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]"
+_ANY = regex.compile(
+    rf"[{_UNSPACED}][{_UNSPACED}\p{{M}}]*"
+    rf"|{_LETTERS}+(?:(?:[{_JOINERS}]{{1,3}}|(?<=\d)[,٬](?=\d\d\d)){_LETTERS}+)*"
+    r"|\p{Extended_Pictographic}(?:[\ufe0f\U0001F3FB-\U0001F3FF]|\u200d\p{Extended_Pictographic})*"
+    r"|[\U0001F1E6-\U0001F1FF]{2}",
+    regex.V1,
+)
+_ASCII = re.compile(r"[A-Za-z0-9]+(?:(?:[-_./:@'`+&#~=?%\\]{1,3}|(?<=[0-9]),(?=[0-9]{3}))[A-Za-z0-9]+)*")
+_UNSPACED_START = regex.compile(rf"[{_UNSPACED}]", regex.V1)
+_BORDER = regex.compile(rf"[{_JOINERS},٬]+")
+_SILENT_BORDER = frozenset("-_'’ʼ＇‘`,٬\u200c\u00ad\u066c\u2010\u2011")
+_APOSTROPHES = str.maketrans(dict.fromkeys("’ʼ＇‘`", "'"))
+_PHONE = re.compile(r"(?<![0-9A-Za-z])[+(0][0-9()\-. ]{7,22}[0-9](?![0-9A-Za-z])")
+_DIGITS_OFF = re.compile(r"\D+")
+_PHONE_TAIL_DIGITS = 9
+"""The part of a phone number that its national and its international form share."""
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_EMOJI_OFF = dict.fromkeys([0xFE0F, *range(0x1F3FB, 0x1F400)])
+_PIECES = re.compile(r"[0-9]+|[a-z]+|[^0-9a-z]+")
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_MARKS_ON_LETTER = re.compile("(?<=[a-z\u0370-\u03ff])[\u0300-\u036f]+")
+_ARABIC = re.compile("[\u0620-\u06ff]")
+
+_FOLD: dict[int, str | None] = {
+    **dict.fromkeys([*range(0x0610, 0x061B), *range(0x064B, 0x0660), 0x0640, 0x0670]),  # Arabic marks, tatweel
+    **dict.fromkeys([*range(0x06D6, 0x06DD), *range(0x06DF, 0x06E9), *range(0x06EA, 0x06EE), *range(0x08D3, 0x0900)]),
+    **dict.fromkeys([*range(0x0591, 0x05BE), 0x05BF, 0x05C1, 0x05C2, 0x05C4, 0x05C5, 0x05C7]),  # Hebrew points
+    **dict.fromkeys([0x200B, 0x200D, 0x2060, 0xFEFF]),
+    **{ord(letter): "ا" for letter in "أإآٱٲٳ"},
+    **{ord(letter): "ي" for letter in "ىئیېے"},
+    **{ord(letter): "ه" for letter in "ةۀہھە"},
+    ord("ؤ"): "و",
+    ord("ک"): "ك",
+    **{ord(letter): plain for letter, plain in zip("øłđıħŧðё", "oldihtdе", strict=True)},
+    ord("æ"): "ae",
+    ord("œ"): "oe",
+    ord("þ"): "th",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One searchable word of a text: the token itself and the other forms that stand for it."""
+
+    token: str
+    forms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One raw piece, folded. `words` in order; `wholes` are tokens of the piece as one; `singles` its characters."""
+
+    words: tuple[Word, ...]
+    wholes: tuple[str, ...] = ()
+    singles: tuple[str, ...] = ()
+    unspaced: bool = False
+
+
+class _Lines(dict[str, tuple[str, str]]):
+    """Raw piece -> its tokens and its extra tokens, each as text ready to be joined."""
+
+    def __missing__(self, raw: str) -> tuple[str, str]:
+        piece = analyse(raw)
+        tokens = " ".join([word.token for word in piece.words])
+        extras = [form for word in piece.words for form in word.forms]
+        line = tokens, " ".join(dict.fromkeys([*extras, *piece.wholes, *piece.singles]))
+        if len(raw) <= _CACHED_CHARS_MAX:
+            if len(self) >= _CACHE_ENTRIES_MAX:
+                self.clear()
+            self[raw] = line
+        return line
+
+
+_lines = _Lines()
+
+
+def clean(text: str) -> str:
+    """The text as SQLite and UTF-8 can hold it: surrogate pairs joined, lone surrogates replaced."""
+    if text.isascii() or not _SURROGATES.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def fold(text: str) -> tuple[str, str]:
+    """The tokens of a text in order, and its extra tokens; both separated by blanks.
+
+    Tokens hold letters, digits and characters beyond ASCII only, so that white space alone separates them.
+    """
+    pattern = _ASCII if text.isascii() else _ANY
+    lines = [_lines[raw] for raw in pattern.findall(text)]
+    extras = [extra for _, extra in lines if extra]
+    if "+" in text or "0" in text or "(" in text:
+        for number in _PHONE.findall(text):
+            extras.extend(_phone_forms(number))
+    return " ".join([tokens for tokens, _ in lines]), " ".join(extras)
+
+
+def tokens_of(text: str) -> list[str]:
+    """The tokens of a text in order, without the extra ones."""
+    return fold(text)[0].split()
+
+
+def pieces(text: str) -> list[Piece]:
+    """The folded pieces of a text in order; for queries, which want words and their forms kept together."""
+    found = [analyse(raw) for raw in (_ASCII if text.isascii() else _ANY).findall(text)]
+    found.extend(Piece((), tuple(_phone_forms(number))) for number in _PHONE.findall(text))
+    return [piece for piece in found if piece.words or piece.wholes]
+
+
+def places(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Start, end (offsets in the original text) and all tokens, extra ones too, of each place of a text."""
+    for match in (_ASCII if text.isascii() else _ANY).finditer(text):
+        raw, start = match.group(), match.start()
+        piece = analyse(raw)
+        if piece.unspaced and len(piece.words) == len(raw) - 1:
+            for offset, word in enumerate(piece.words):
+                yield start + offset, start + offset + 2, (word.token, *word.token)
+        else:
+            forms = [form for word in piece.words for form in (word.token, *word.forms)]
+            yield start, match.end(), (*forms, *piece.wholes, *piece.singles)
+
+
+@lru_cache(maxsize=50_000)
+def analyse(raw: str) -> Piece:
+    """Folds one raw piece."""
+    if raw.isascii():
+        return _spaced(raw)
+    if _UNSPACED_START.match(raw):
+        return _unspaced(raw)
+    if not raw[0].isalnum() and not unicodedata.category(raw[0]).startswith(("L", "M", "N")):
+        return _emoji(raw)
+    return _spaced(raw)
+
+
+def _emoji(raw: str) -> Piece:
+    folded = raw.translate(_EMOJI_OFF)
+    parts = tuple(part for part in folded.split("\u200d") if part)
+    if not parts:
+        return Piece(())
+    return Piece((Word("".join(parts)),), parts if len(parts) > 1 else ())
+
+
+def _unspaced(raw: str) -> Piece:
+    """A run of a script that is written without blanks: overlapping pairs, and each character by itself."""
+    run = "".join(unicodedata.normalize("NFKC", raw).casefold().translate(_FOLD).split())
+    if len(run) < 2:
+        return Piece((Word(run),) if run else (), unspaced=True)
+    pairs = tuple(Word(run[at : at + 2]) for at in range(len(run) - 1))
+    return Piece(pairs, singles=tuple(dict.fromkeys(run)), unspaced=True)
+
+
+def _spaced(raw: str) -> Piece:
+    """A word, or an identifier made of several: each part, and the whole in one token."""
+    parts = [part for part in _BORDER.split(raw) if part]
+    if len(parts) == 1:
+        return _merge([_part(raw)], ())
+    borders = "".join(_BORDER.findall(raw)).translate(_APOSTROPHES)
+    folded = [_fold_letters(part) for part in parts]
+    if len(parts) == 2 and borders == "'":
+        contraction = _contraction(folded[0], folded[1])
+        if contraction is not None:
+            return contraction
+    wholes: list[str] = []
+    length = sum(map(len, folded))
+    if length <= TOKEN_CHARS_MAX:
+        wholes.append(_WHOLE_JOIN.join(folded))
+        if _SILENT_BORDER.issuperset(borders):
+            wholes.append("".join(folded))
+    return _merge([_part(part) for part in parts], tuple(wholes))
+
+
+def _contraction(head: str, tail: str) -> Piece | None:
+    """English: `Sana's` is `sana`, `don't` is `dont`, `we'll` is `we`. None: another language's apostrophe."""
+    joined = head + tail
+    if not joined.isascii() or not head:
+        return None
+    if tail == "t" and head.endswith("n"):
+        return Piece((Word(joined),))
+    if tail in ("s", "ll", "re", "ve", "d", "m"):
+        return Piece((_with_forms(head),), (joined,))
+    return None
+
+
+def _merge(parts: Iterable[Piece], wholes: tuple[str, ...]) -> Piece:
+    words: list[Word] = []
+    more = list(wholes)
+    for part in parts:
+        words.extend(part.words)
+        more.extend(part.wholes)
+    known = {word.token for word in words}
+    return Piece(tuple(words), tuple(dict.fromkeys(whole for whole in more if whole not in known)))
+
+
+def _part(raw: str) -> Piece:
+    """One run of letters and digits: the token, its forms, and its runs of one kind (`inv2041`: `inv`, `2041`)."""
+    token = _fold_letters(raw)
+    if " " in token:  # a compatibility character that stands for several words
+        return _merge([_part(part) for part in token.split()], ())
+    if not token:
+        return Piece(())
+    wholes: list[str] = []
+    if not token.isalpha() or not (token.isascii() or _PIECES.fullmatch(token)):
+        runs = _PIECES.findall(token)
+        if 1 < len(runs) <= 3:
+            wholes.extend(run for run in runs if len(run) > 1)
+    humps = _HUMPS.split(raw) if not (raw.islower() or raw.isupper()) else []
+    if 1 < len(humps) <= 6:
+        wholes.extend(hump for hump in map(_fold_letters, humps) if len(hump) > 1)
+    return Piece((_with_forms(token),), tuple(wholes))
+
+
+def _with_forms(token: str) -> Word:
+    if len(token) < 3:
+        return Word(token)
+    if token.isascii():
+        stem = english_stem(token) if token.isalpha() else token
+        return Word(token, (stem,) if stem != token else ())
+    if _ARABIC.search(token):
+        return Word(token, arabic_forms(token))
+    stem = english_stem(token)
+    return Word(token, (stem,) if stem != token else ())
+
+
+@lru_cache(maxsize=50_000)
+def _fold_letters(raw: str) -> str:
+    """One spelling for all ways to write a run of letters and digits. At most TOKEN_CHARS_MAX characters."""
+    if raw.isascii():
+        return raw.lower()[:TOKEN_CHARS_MAX]
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", raw).casefold()).translate(_FOLD)
+    text = _MARKS_ON_LETTER.sub("", unicodedata.normalize("NFD", text))
+    text = unicodedata.normalize("NFC", text).translate(_FOLD)
+    if not text.isalpha():
+        text = "".join([_plain_character(character) for character in text])
+    return " ".join(text.split())[:TOKEN_CHARS_MAX].strip()
+
+
+def _plain_character(character: str) -> str:
+    """Every decimal digit in ASCII; signs that normalising brought in become blanks."""
+    if character.isascii():
+        return character if character.isalnum() else " "
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    return character if unicodedata.category(character)[0] in "LMN" else " "
+
+
+def _phone_forms(number: str) -> list[str]:
+    digits = _DIGITS_OFF.sub("", number)
+    if not 8 <= len(digits) <= 15:
+        return []
+    return [digits, digits[-_PHONE_TAIL_DIGITS:]] if len(digits) > _PHONE_TAIL_DIGITS else [digits]
+
+
+def sameness_key(text: str) -> str:
+    """What two sentences have in common that differ in case, spacing, punctuation or letter forms only.
+
+    Signs that carry meaning stay: `C++`, `#4`, `$5`, `20%`, `-5`.
+    """
+    kept = regex.sub(r"(?<=\w)['’ʼ](?=\w)", "", clean(text))
+    kept = regex.sub(r"(?<![\w])-(?=\d)", "−", kept)
+    kept = regex.sub(r"[^\w\s\p{M}\p{S}#%−]|_", " ", kept)
+    words: list[str] = []
+    for word in kept.split():
+        letters = regex.split(r"([\p{S}#%−]+)", word)
+        words.append("".join(part if at % 2 else _fold_letters(part) for at, part in enumerate(letters)))
+    return " ".join(word for word in words if word)

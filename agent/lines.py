@@ -1,0 +1,20 @@
+"""Text from anywhere made fit for one line."""
+
+from __future__ import annotations
+
+import re
+
+_UNSAFE_IN_NAMES = re.compile(r'[\x00-\x1f\x7f-\x9f"<>&]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u061c]')
+
+
+def one_line(text: str, chars_max: int = 120) -> str:
+    """A name from outside, fit to stand in a tag or a line: no breaks, no invisible characters, no quotes."""
+    line = " ".join(_UNSAFE_IN_NAMES.sub(" ", text[: chars_max * 4]).split())
+    return line if len(line) <= chars_max else f"{line[: chars_max - 1]}…"
+
+
+def flat(text: str, chars_max: int) -> str:
+    """The text on one line, at most so many characters; a cut one ends in `…`."""
+    # A long text is cut before it is split: its rest would be thrown away anyway.
+    line = " ".join(text[: chars_max * 4].split())
+    return line if len(line) <= chars_max and len(text) <= chars_max * 4 else f"{line[: chars_max - 1].rstrip()}…"

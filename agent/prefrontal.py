@@ -1,0 +1,321 @@
+"""Puts together what the model gets for one turn: the context assembler. Deterministic, within a token budget."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from agent.cerebellum import Cerebellum
+from agent.fence import escape, fence
+from agent.limits import CONTEXT_TOKENS_DEFAULT, CONVERSATION_MAPS_MAX, MAP_SECONDS, QUERY_CHARS_MAX, RECALLED_HITS_MAX
+from agent.lines import one_line
+from agent.memory_map import memory_map
+from agent.prompts import default_soul, operating_contract
+from agent.ras import Candidate, Ras
+from agent.retrieval import Coverage, Hit
+from agent.snapshots import Snapshots, Source
+from agent.tokens import clip, estimate_tokens, lasting_tokens
+from agent.types import Message, Prompt, ToolFailure, ToolSpec, Turn, Viewer
+from agent.workspace import Pages
+
+_log = logging.getLogger(__name__)
+_FILL = 0.75
+"""The part of a model's context that a prompt may use; the rest is for tool rounds and the answer."""
+_HIT_SHARE = 0.5
+"""A hit goes into the prompt when it is at least this relevant beside the best one."""
+_REST = "the rest: conversation_read current"
+_MESSAGE_TOKENS = 4
+"""What a message costs beside its text."""
+
+
+class Recall(Protocol):
+    """What is asked of the memory index for a prompt."""
+
+    async def candidates(self, viewer: Viewer, text: str, limit: int) -> Sequence[Hit]:
+        """Raises ToolFailure when the index cannot be read."""
+        ...
+
+    async def coverage(self) -> Coverage:
+        """As the owner sees it. Raises ToolFailure when the index cannot be read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A part of the system prompt: its tag, its text and whose budget it uses."""
+
+    kind: str
+    tag: str
+    name: str
+    text: str
+    tokens: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """A recalled hit as it goes into the prompt."""
+
+    ref: str
+    block: str
+    tokens: int
+    score: float
+
+
+class Prefrontal:
+    """Context assembler. `close` waits for the last debug snapshot."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        ras: Ras,
+        cortex: Recall,
+        cerebellum: Cerebellum,
+        zone: ZoneInfo,
+        now: Callable[[], datetime],
+        *,
+        context_tokens: int = 0,
+        agent_name: str = "Hudhud",
+    ) -> None:
+        self._pages = Pages(workspace)
+        self._snapshots = Snapshots(workspace)
+        self._ras = ras
+        self._cortex = cortex
+        self._cerebellum = cerebellum
+        self._zone = zone
+        self._now = now
+        self._total_tokens = int((context_tokens or CONTEXT_TOKENS_DEFAULT) * _FILL)
+        self._soul = default_soul(agent_name)
+        self._maps: OrderedDict[str, str] = OrderedDict()
+        self._newest_map: tuple[datetime, str] | None = None
+        self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
+
+    async def assemble_context(self, turn: Turn) -> Prompt:
+        """The first request of a turn.
+
+        System: soul, operating contract, for the owner also agents.md, user.md, memory.md and the memory map, then
+        capabilities and what the channel can show; the same bytes in each turn of a conversation while nobody edits
+        these files. Messages: history, then one user message of recalled hits as data, `<context>`, and the person's
+        words. An allowed person's prompt holds nothing of the owner's. A scheduled run gets neither history nor hits.
+        """
+        owner = turn.person.rights == "owner"
+        tools = self._cerebellum.definitions(turn.person.rights)
+        tool_tokens = self._tool_tokens(tools)
+        sections = self._sections(turn, await self._map(turn.conversation_id) if owner else "")
+        hits = await self._recall(turn) if turn.origin == "person" else ()
+        exchanges = _exchanges(turn.history, self._total_tokens // 8) if turn.origin == "person" else []
+
+        # The system part is shared out as if the history were endless: what is cut depends on the files alone, so
+        # its bytes stay the same from turn to turn.
+        contract_tokens = lasting_tokens(operating_contract())
+        left = self._total_tokens - contract_tokens - tool_tokens
+        wants = {"identity": 0, "prefrontal": 0, "memory": 0, "skills": 0, "history": max(0, left)}
+        for section in sections:
+            if section.kind in wants:
+                wants[section.kind] += section.tokens
+        budget = self._ras.share_budget(left, wants)
+        system, sources = _system(sections, budget)
+        left -= sum(source.tokens for source in sources)
+
+        text = clip(escape(turn.text), max(left, self._total_tokens // 4), _REST)
+        text_tokens = estimate_tokens(text)
+        history_wants = sum(tokens for _, tokens in exchanges)
+        flowing = {"memory": sum(hit.tokens for hit in hits), "history": history_wants}
+        flowing = self._ras.share_budget(left - text_tokens, flowing)
+        recalled = _fitting(hits, flowing["memory"])
+        history, history_tokens = _newest(exchanges, flowing["history"])
+        last = Message("user", "\n".join([*(hit.block for hit in recalled), self._context(turn), "", text]))
+        prompt = Prompt(system, (*history, last), tools)
+
+        sources += [
+            Source("fixed", "agents.core.md", contract_tokens, "how the program works"),
+            Source("fixed", "tools", tool_tokens, f"{len(tools)} tools this person may call"),
+            *(Source("memory", hit.ref, hit.tokens, f"recalled, score {hit.score:.2f}") for hit in recalled),
+            Source("history", "history", history_tokens, f"{len(history)} of {len(turn.history)} messages"),
+            Source("turn", "message", text_tokens, "what the person wrote"),
+        ]
+        self._snapshots.write(self._now().astimezone(self._zone), turn, prompt, sources, {**budget, **flowing})
+        return prompt
+
+    def close(self) -> None:
+        """Waits until all debug snapshots are written."""
+        self._snapshots.close()
+
+    def _sections(self, turn: Turn, memory_map: str) -> list[_Section]:
+        """The parts of the system prompt in their order: what changes least comes first."""
+        sections = [
+            self._file("identity", "soul", "identity/soul.md", self._soul),
+            _section("fixed", "operating_contract", "agents.core.md", operating_contract(), "how the program works"),
+        ]
+        if turn.person.rights == "owner":
+            sections += [
+                self._file("prefrontal", "owner_rules", "agents.md"),
+                self._file("identity", "owner_profile", "identity/user.md"),
+                self._file("memory", "memory", "memory.md"),
+                _section("prefrontal", "memory_map", "memory map", memory_map, "what the memory covers"),
+            ]
+        lines: list[str] = []
+        for capability in self._cerebellum.capabilities():
+            allowed = [tool for tool in capability.tools if turn.person.rights == "owner" or tool.rights == "allowed"]
+            if capability.fault is None and allowed:
+                lines.append(f"- {capability.name}: {capability.description}")
+                if capability.always and capability.instructions:
+                    lines.append(capability.instructions)
+        sections.append(_section("skills", "capabilities", "capabilities", "\n".join(lines), "what it can do"))
+        sections.append(_section("prefrontal", "channel", "channel", turn.style, "what the channel can show"))
+        return [section for section in sections if section.text]
+
+    def _file(self, kind: str, tag: str, path: str, default: str = "") -> _Section:
+        page = self._pages.read(path, default)
+        return _Section(kind, tag, path, page.text, page.tokens, "always there")
+
+    async def _map(self, conversation_id: str) -> str:
+        """The memory map, frozen for a conversation from its first turn on."""
+        known = self._maps.get(conversation_id)
+        if known is None:
+            known = await self._current_map()
+            self._maps[conversation_id] = known
+            if len(self._maps) > CONVERSATION_MAPS_MAX:
+                self._maps.popitem(last=False)
+        else:
+            self._maps.move_to_end(conversation_id)
+        return known
+
+    async def _current_map(self) -> str:
+        now = self._now()
+        if self._newest_map is not None and now - self._newest_map[0] < timedelta(seconds=MAP_SECONDS):
+            return self._newest_map[1]
+        try:
+            coverage = await self._cortex.coverage()
+        except ToolFailure as failure:
+            return f"The memory cannot be read now: {failure}"
+        text = memory_map(coverage, self._zone)
+        if coverage.sources:
+            self._newest_map = (now, text)
+        return text
+
+    async def _recall(self, turn: Turn) -> tuple[_Hit, ...]:
+        """What the memory offers for this turn, the most relevant first; nothing of this conversation itself."""
+        seen = None if turn.person.rights == "owner" else frozenset({turn.session_key})
+        try:
+            asked = turn.text[:QUERY_CHARS_MAX]
+            found = await self._cortex.candidates(Viewer(turn.person, seen), asked, RECALLED_HITS_MAX)
+        except ToolFailure as failure:
+            # The turn goes on without: the model can still search, and is told there what is wrong.
+            _log.warning("nothing was recalled for turn %s: %s", turn.id, failure)
+            return ()
+        own = f"conversation:{turn.conversation_id}#"
+        hits = {hit.ref: hit for hit in found if not hit.ref.startswith(own)}
+        ranked = self._ras.rank(turn.text, [Candidate(hit.ref, hit.snippet, hit.score) for hit in hits.values()])
+        floor = _HIT_SHARE * ranked[0].score if ranked else 0.0
+        return tuple(_hit(hits[item.candidate.key], item.score, self._zone) for item in ranked if item.score >= floor)
+
+    def _context(self, turn: Turn) -> str:
+        """The program's own word on when and who; the person's text follows it."""
+        at = turn.started_at.astimezone(self._zone)
+        name = one_line(turn.person.name) or turn.person.id
+        who = "the owner" if turn.person.rights == "owner" else "an allowed person, not the owner"
+        lines = ["<context>", f"now: {at:%A %Y-%m-%d %H:%M %z} ({self._zone.key})", f'from: {who}, named "{name}"']
+        if turn.files:
+            lines.append(f"files: {', '.join(one_line(path, 400) for path in turn.files)}")
+        return "\n".join([*lines, "</context>"])
+
+    def _tool_tokens(self, tools: tuple[ToolSpec, ...]) -> int:
+        """Tokens of the tool list; counted again only when the list is another."""
+        known, tokens = self._tools
+        if known is not tools:
+            texts = (f"{tool.name} {tool.description} {json.dumps(tool.parameters)}" for tool in tools)
+            tokens = sum(map(estimate_tokens, texts))
+            self._tools = (tools, tokens)
+        return tokens
+
+
+def _section(kind: str, tag: str, name: str, text: str, why: str) -> _Section:
+    return _Section(kind, tag, name, text, lasting_tokens(text), why)
+
+
+def _system(sections: Sequence[_Section], budget: dict[str, int]) -> tuple[str, list[Source]]:
+    """The system prompt, each section within what its kind has left; and what it is made of."""
+    left = dict(budget)
+    parts: list[str] = []
+    sources: list[Source] = []
+    for section in sections:
+        text, tokens = section.text, section.tokens
+        if section.kind in left:
+            if tokens > left[section.kind]:
+                text = clip(text, left[section.kind], f"the rest: memory_get {section.name}")
+                tokens = estimate_tokens(text)
+            left[section.kind] -= tokens
+            sources.append(Source(section.kind, section.name, tokens, section.why))
+        # A file that holds its own closing tag must not end its section early.
+        inside = text.replace(f"</{section.tag}", f"<\\/{section.tag}")
+        parts.append(f"<{section.tag}>\n{inside}\n</{section.tag}>")
+    return "\n\n".join(parts), sources
+
+
+def _hit(hit: Hit, score: float, zone: ZoneInfo) -> _Hit:
+    at = f"{hit.at.astimezone(zone):%Y-%m-%d %H:%M}" if hit.at else ""
+    block = fence(hit.snippet, hit.ref, at=at, sender=hit.sender, role=hit.role, chat=hit.chat, title=hit.title)
+    return _Hit(hit.ref, block, estimate_tokens(block), score)
+
+
+def _fitting(hits: Sequence[_Hit], tokens_max: int) -> list[_Hit]:
+    """The first hits that fit together."""
+    fitting: list[_Hit] = []
+    for hit in hits:
+        if hit.tokens > tokens_max:
+            break
+        tokens_max -= hit.tokens
+        fitting.append(hit)
+    return fitting
+
+
+def _exchanges(history: Sequence[Message], tokens_max: int) -> list[tuple[tuple[Message, ...], int]]:
+    """The history as the model gets it, cut before each message of a person, with the tokens of each piece.
+
+    A text longer than `tokens_max` is cut. What stands before the first of these is left out: no model takes an
+    answer to nothing.
+    """
+    exchanges: list[tuple[tuple[Message, ...], int]] = []
+    piece: list[Message] = []
+    names = {call.id: call.name for message in history for call in message.calls}
+    for message in history:
+        text = clip(message.text, tokens_max, _REST)
+        if message.role == "user":
+            if piece:
+                exchanges.append((tuple(piece), _tokens(piece)))
+            piece = []
+            text = escape(text)
+        elif not piece:
+            continue
+        elif message.role == "tool":
+            text = fence(text, f"tool {names.get(message.call_id or '', '')}")
+        piece.append(message if text is message.text else replace(message, text=text))
+    if piece:
+        exchanges.append((tuple(piece), _tokens(piece)))
+    return exchanges
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    calls = (json.dumps(dict(call.args), default=str) for message in messages for call in message.calls)
+    texts = sum(estimate_tokens(message.text) + _MESSAGE_TOKENS for message in messages)
+    return texts + sum(estimate_tokens(call) + _MESSAGE_TOKENS for call in calls)
+
+
+def _newest(exchanges: Sequence[tuple[tuple[Message, ...], int]], tokens_max: int) -> tuple[tuple[Message, ...], int]:
+    """The last exchanges that fit together, in their order, and their tokens."""
+    kept: list[tuple[Message, ...]] = []
+    used = 0
+    for messages, tokens in reversed(exchanges):
+        if used + tokens > tokens_max:
+            break
+        used += tokens
+        kept.append(messages)
+    return tuple(message for messages in reversed(kept) for message in messages), used

@@ -1,0 +1,175 @@
+"""Translates between our prompts and chunks and the chat-completions format: pure functions, no network.
+
+Format: https://platform.openai.com/docs/api-reference/chat (compatible servers differ in small ways, all met here).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from agent.characters import whole_characters
+from agent.providers import errors
+from agent.providers.base import repaired
+from agent.types import Message, Prompt, StreamChunk, ToolCall, ToolSpec, Usage
+
+Json = dict[str, Any]
+_STOPS = {"tool_calls": "calls", "function_call": "calls", "length": "length", "max_tokens": "length"}
+_FAILED_STOPS = {
+    "content_filter": errors.WITHHELD,
+    "error": errors.REPORTED,
+    "insufficient_system_resource": errors.DOWN,
+}
+
+
+def request_body(model: str, prompt: Prompt) -> Json:
+    """The JSON of one streaming request."""
+    messages: list[Json] = []
+    if prompt.system:
+        messages.append({"role": "system", "content": whole_characters(prompt.system)})
+    messages.extend(_message(message) for message in repaired(prompt.messages))
+    body: Json = {
+        "model": model,
+        "messages": messages,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if prompt.tools:
+        body["tools"] = [_tool(spec) for spec in prompt.tools]
+    return body
+
+
+def _message(message: Message) -> Json:
+    text = whole_characters(message.text)
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id, "content": text}
+    if not message.calls:
+        return {"role": message.role, "content": text}
+    return {"role": "assistant", "content": text or None, "tool_calls": [_call(call) for call in message.calls]}
+
+
+def _call(call: ToolCall) -> Json:
+    arguments = whole_characters(json.dumps(dict(call.args), ensure_ascii=False))
+    # A call without a name (it was refused) must still be one the service accepts in the history.
+    return {"id": call.id, "type": "function", "function": {"name": call.name or "unknown", "arguments": arguments}}
+
+
+def _tool(spec: ToolSpec) -> Json:
+    function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
+    return {"type": "function", "function": function}
+
+
+class StreamReader:
+    """Reads the events of one reply. `end()` gives usage and the `stop` chunk, nothing when no finish reason came."""
+
+    def __init__(self) -> None:
+        self._reason = ""
+        self._called = False
+        self._counts: dict[str, int] = {}
+
+    @property
+    def finished(self) -> bool:
+        """The reply is whole; only usage may still follow."""
+        return bool(self._reason)
+
+    def read(self, event: object) -> list[StreamChunk]:
+        """The chunks of one event. Raises ProviderError for an error object and for a reply the service withheld."""
+        if not isinstance(event, Mapping):
+            return []
+        fields = cast("Mapping[str, Any]", event)
+        if fields.get("object") == "error":
+            raise errors.failure(errors.kind_of(None, fields), errors.detail_of(fields, ""))
+        self._count(fields.get("usage"))
+        chunks: list[StreamChunk] = []
+        for choice in _objects(fields.get("choices")):
+            if choice.get("index") not in (0, None):
+                continue
+            chunks.extend(self._delta(_object(choice.get("delta")) or _object(choice.get("message"))))
+            reason = choice.get("finish_reason")
+            if isinstance(reason, str) and reason:
+                if reason in _FAILED_STOPS:
+                    raise errors.failure(_FAILED_STOPS[reason])
+                self._reason = reason
+        return chunks
+
+    def end(self) -> list[StreamChunk]:
+        """The last two chunks of a whole reply."""
+        if not self._reason:
+            return []
+        stop = _STOPS.get(self._reason, "calls" if self._called else "end")
+        return [StreamChunk("usage", usage=self._usage()), StreamChunk("stop", text=stop)]
+
+    def _delta(self, delta: Mapping[str, Any]) -> list[StreamChunk]:
+        chunks: list[StreamChunk] = []
+        thinking = delta.get("reasoning_content") or delta.get("reasoning")
+        if isinstance(thinking, str) and thinking:
+            chunks.append(StreamChunk("thinking", text=thinking))
+        for name in ("content", "refusal"):
+            text = _text(delta.get(name))
+            if text:
+                chunks.append(StreamChunk("text", text=text))
+        chunks.extend(
+            _fragment(call.get("index"), call.get("id"), _object(call.get("function")))
+            for call in _objects(delta.get("tool_calls"))
+        )
+        old_form = _object(delta.get("function_call"))
+        if old_form:
+            chunks.append(_fragment(0, None, old_form))
+        self._called = self._called or any(chunk.kind == "call" for chunk in chunks)
+        return chunks
+
+    def _count(self, usage: object) -> None:
+        """Usage may come in several events and is never a sum: the last stated value of each field wins."""
+        fields = _object(usage)
+        details = _object(fields.get("prompt_tokens_details"))
+        stated = {
+            "prompt": fields.get("prompt_tokens"),
+            "output": fields.get("completion_tokens"),
+            "cached": details.get("cached_tokens", fields.get("prompt_cache_hit_tokens")),
+        }
+        self._counts.update({name: n for name, n in stated.items() if isinstance(n, int) and n >= 0})
+
+    def _usage(self) -> Usage:
+        cached = self._counts.get("cached", 0)
+        return Usage(
+            input_tokens=max(0, self._counts.get("prompt", 0) - cached),
+            output_tokens=self._counts.get("output", 0),
+            cache_read_tokens=cached,
+            requests=1,
+        )
+
+
+def _fragment(index: object, call_id: object, function: Mapping[str, Any]) -> StreamChunk:
+    arguments = function.get("arguments")
+    whole = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else None
+    if whole is None and arguments is not None and not isinstance(arguments, str):
+        arguments = json.dumps(arguments)
+    name = function.get("name")
+    return StreamChunk(
+        "call",
+        index=index if isinstance(index, int) else None,
+        call_id=call_id if isinstance(call_id, str) and call_id else None,
+        name=name if isinstance(name, str) and name else None,
+        arguments=arguments if isinstance(arguments, str) else None,
+        arguments_object=whole,
+    )
+
+
+def _text(content: object) -> str:
+    """Text that comes as a string, or as a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = [part.get("text") for part in _objects(content)]
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    items = cast("list[Any]", value)
+    return [item for item in items if isinstance(item, Mapping)]

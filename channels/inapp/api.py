@@ -1,0 +1,301 @@
+"""The paths of the page and its API (contract, section 5): each handler turns one request into one call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import unicodedata
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any, NoReturn, cast
+from urllib.parse import quote
+
+from aiohttp import web
+
+from channels.channel import Accept, NotAccepted
+from channels.inapp.events import Event, EventHub
+from channels.inapp.limits import BODY_BYTES_MAX, KEY_CHARS_MAX, RETRY_SECONDS, TEXT_BYTES_MAX
+from channels.inapp.page import front
+from channels.inapp.ports import Backend, BadQuery, Json, UnknownConversation
+from channels.inapp.render import to_html
+from channels.inapp.security import HEADERS, Guard
+from channels.inapp.settings import OWNER_ID
+from channels.message import InboundMessage
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_SHOWN_INLINE = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+_SHOWN_AS_TEXT = {"text/plain", "text/markdown", "text/csv", "application/json"}
+_LINK_REMEDY = "Run `hudhud status --link` and open the address it prints."
+
+
+class ApiError(Exception):
+    """An answer that is not the wanted one: status, and the error shape of the contract, section 9."""
+
+    def __init__(self, status: int, code: str, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = {"error": {"code": code, "message": message, "remedy": remedy}}
+
+
+class Api:
+    """The handlers. `accept` gives what takes messages, None while the gateway is starting."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        hub: EventHub,
+        guard: Guard,
+        accept: Callable[[], Accept | None],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._backend = backend
+        self._hub = hub
+        self._guard = guard
+        self._accept = accept
+        self._now = now
+
+    def routes(self) -> list[web.RouteDef]:
+        """Every path but the page and its files needs the token or the cookie; all check where they come from."""
+        get, post = web.get, web.post
+        return [
+            get("/", self._page, allow_head=False),
+            get("/assets/{path:.+}", self._checked(front.asset)),
+            post("/api/messages", self._checked(self._post_message)),
+            post("/api/stop", self._checked(self._stop)),
+            get("/api/events", self._checked(self._events), allow_head=False),
+            get("/api/conversations", self._checked(self._conversations)),
+            get("/api/conversations/{id}", self._checked(self._conversation)),
+            get("/api/search", self._checked(self._search)),
+            get("/api/status", self._checked(self._status)),
+            get("/api/runs", self._checked(self._runs)),
+            get("/api/files/{path:.+}", self._checked(self._file)),
+        ]
+
+    def _checked(self, handler: Handler) -> Handler:
+        async def checked(request: web.Request) -> web.StreamResponse:
+            try:
+                self._check_origin(request)
+                if not self._guard.knows(request):
+                    raise ApiError(401, "unauthorized", "This address needs a token or a fresh link.", _LINK_REMEDY)
+                return await handler(request)
+            except ApiError as error:
+                response = _json(error.body, error.status)
+                if error.status == 503:
+                    response.headers["Retry-After"] = str(RETRY_SECONDS)
+                return response
+
+        return checked
+
+    def _check_origin(self, request: web.Request, *, navigation: bool = False) -> None:
+        if not self._guard.trusts_host(request):
+            remedy = "Open the page by its IP address, or by localhost on the machine itself."
+            raise ApiError(403, "wrong_host", "This host name is not one of this server.", remedy)
+        if not self._guard.same_origin(request, navigation=navigation):
+            raise ApiError(403, "cross_site", "Requests from other sites are not taken.", "Use the page itself.")
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        """The page; with a good one-time code a cookie first; without credentials how to get a link."""
+        try:
+            self._check_origin(request, navigation=True)
+        except ApiError as error:
+            return _json(error.body, error.status)
+        code = request.query.get("code")
+        if code and not self._guard.knows(request):
+            if not self._guard.redeem(code):
+                return front.welcome(request, code_was_bad=True)
+            response = front.enter(request)
+            self._guard.set_cookie(request, response)
+            return response
+        if not self._guard.knows(request):
+            return front.welcome(request)
+        return front.enter(request) if code else front.page(request)
+
+    async def _post_message(self, request: web.Request) -> web.StreamResponse:
+        """Answers 202 after the message is on disk."""
+        accept = self._accept()
+        if accept is None:
+            raise ApiError(503, "starting", "The gateway is starting.", "Send the message again in a moment.")
+        text, wanted, key = _posted(await _body_object(request))
+        try:
+            conversation = await self._backend.conversation_for_message(wanted, key)
+            accepted = await accept(
+                InboundMessage(
+                    channel="inapp",
+                    chat_id=conversation,
+                    message_id=key,
+                    sender_id=OWNER_ID,
+                    sender_name="Owner",
+                    text=text,
+                    sent_at=self._now(),
+                    key=key,
+                )
+            )
+        except UnknownConversation as error:
+            raise _unknown(wanted or "") from error
+        except NotAccepted as error:
+            remedy = "Send the message again in a moment; with the same key it is taken once."
+            raise ApiError(503, "not_accepted", str(error), remedy) from error
+        return _json({"message_id": accepted.message_id, "conversation": accepted.conversation_id}, 202)
+
+    async def _stop(self, request: web.Request) -> web.StreamResponse:
+        conversation = (await _body_object(request)).get("conversation")
+        if not isinstance(conversation, str):
+            _bad("`conversation` must be the id of a conversation.")
+        try:
+            return _json({"stopped": await self._backend.stop(conversation)})
+        except UnknownConversation as error:
+            raise _unknown(conversation) from error
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(
+            headers={
+                **HEADERS,
+                "Content-Type": "text/event-stream; charset=utf-8",
+                "Cache-Control": "no-store",
+                "X-Accel-Buffering": "no",
+            }
+        )
+        last = request.headers.get("Last-Event-ID") or request.query.get("last_event_id")
+        await response.prepare(request)
+        try:
+            batches: AsyncGenerator[Sequence[Event]] = self._hub.subscribe(last)
+            async with aclosing(batches):
+                async for batch in batches:
+                    await response.write(b"".join(event.frame() for event in batch) or b": still here\n\n")
+        except ConnectionResetError:
+            pass  # The client left.
+        return response
+
+    async def _conversations(self, request: web.Request) -> web.StreamResponse:
+        return _json(await _queried(self._backend.conversations(dict(request.query))))
+
+    async def _conversation(self, request: web.Request) -> web.StreamResponse:
+        """With `html=1` the agent's messages carry `html` besides `text`."""
+        conversation_id = request.match_info["id"]
+        first, last = _number(request, "from"), _number(request, "to")
+        try:
+            found = await self._backend.conversation(conversation_id, first, last)
+        except UnknownConversation as error:
+            raise _unknown(conversation_id) from error
+        if request.query.get("html") == "1":
+            found = await asyncio.to_thread(_with_html, found)
+        return _json(found)
+
+    async def _search(self, request: web.Request) -> web.StreamResponse:
+        if not request.query.get("query", "").strip():
+            _bad("`query` is missing: the words to look for.")
+        return _json(await _queried(self._backend.search(dict(request.query))))
+
+    async def _status(self, request: web.Request) -> web.StreamResponse:
+        return _json(await self._backend.status())
+
+    async def _runs(self, request: web.Request) -> web.StreamResponse:
+        return _json(await self._backend.runs())
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        """A workspace file: pictures and plain text are shown, everything else is a download."""
+        asked = request.match_info["path"]
+        try:
+            path: Path = self._backend.workspace_file(asked)
+        except FileNotFoundError as error:
+            raise ApiError(404, "no_file", "There is no such file in the workspace.") from error
+        kind = guess_type(path.name)[0] or ("text/plain" if path.suffix in {".log", ".jsonl"} else "")
+        headers = {**HEADERS, "Cache-Control": "private, no-cache"}
+        if kind in _SHOWN_INLINE:
+            headers |= {"Content-Type": kind, "Content-Disposition": "inline"}
+        elif kind in _SHOWN_AS_TEXT:
+            headers |= {"Content-Type": "text/plain; charset=utf-8", "Content-Disposition": "inline"}
+        else:
+            name = quote(path.name.encode("utf-8", "replace"))
+            headers |= {
+                "Content-Type": "application/octet-stream",
+                "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
+            }
+        return web.FileResponse(path, headers=headers)
+
+
+def _posted(body: Mapping[str, Any]) -> tuple[str, str | None, str]:
+    """Text, wanted conversation and key of a posted message; raises ApiError for what cannot be taken."""
+    text, wanted, key = body.get("text"), body.get("conversation"), body.get("key")
+    if not isinstance(text, str):
+        _bad("`text` must be a string.")
+    # JSON can carry what no text file, database or terminal takes: NUL, and halves of surrogate pairs.
+    text = text.replace("\0", "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if len(text.encode("utf-8")) > TEXT_BYTES_MAX:
+        raise _too_large()
+    if all(letter.isspace() or unicodedata.category(letter) in {"Cc", "Cf"} for letter in text):
+        raise ApiError(400, "empty", "The message is empty.", "Write something first.")
+    if wanted is not None and (not isinstance(wanted, str) or not wanted):
+        _bad("`conversation` must be the id of a conversation, or `new`.")
+    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= KEY_CHARS_MAX or not key.isprintable()):
+        _bad(f"`key` must be 1 to {KEY_CHARS_MAX} printable characters.")
+    if body.get("attachments"):
+        _bad("`attachments` are not taken here; send the text alone.")
+    return text, wanted, key or secrets.token_hex(16)
+
+
+async def _body_object(request: web.Request) -> Mapping[str, Any]:
+    """The JSON object in the body, of at most BODY_BYTES_MAX."""
+    if (request.content_length or 0) > BODY_BYTES_MAX:
+        raise _too_large()
+    body = bytearray()
+    async for piece in request.content.iter_any():
+        body += piece
+        if len(body) > BODY_BYTES_MAX:
+            raise _too_large()
+    try:
+        value: Any = json.loads(bytes(body))
+    except (ValueError, RecursionError):
+        _bad("The body is not JSON.")
+    if not isinstance(value, dict):
+        _bad("The body must be a JSON object.")
+    return cast("dict[str, Any]", value)
+
+
+async def _queried(answer: Awaitable[Json]) -> Json:
+    try:
+        return await answer
+    except BadQuery as error:
+        raise ApiError(400, "bad_query", str(error)) from error
+
+
+def _number(request: web.Request, name: str) -> int | None:
+    text = request.query.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        _bad(f"`{name}` must be the number of a message.")
+    return int(text)
+
+
+def _with_html(conversation: Json) -> Json:
+    messages = [
+        {**message, "html": to_html(message["text"])} if message["role"] == "assistant" else message
+        for message in conversation["messages"]
+    ]
+    return {**conversation, "messages": messages}
+
+
+def _json(value: Json, status: int = 200) -> web.Response:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return web.Response(
+        body=text.encode("utf-8", "replace"),
+        status=status,
+        headers={**HEADERS, "Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store"},
+    )
+
+
+def _bad(sentence: str) -> NoReturn:
+    raise ApiError(400, "bad_request", sentence)
+
+
+def _too_large() -> ApiError:
+    return ApiError(413, "too_large", "The message is larger than 1 MB.", "Send it in smaller parts.")
+
+
+def _unknown(conversation_id: str) -> ApiError:
+    return ApiError(404, "no_conversation", f"There is no conversation `{conversation_id[:80]}`.")

@@ -1,0 +1,72 @@
+// The box to write in. What is written and not sent is kept for each conversation.
+
+import { load, save } from "./stored.js";
+
+const LINES_MAX = 8;
+const form = document.getElementById("composer");
+const box = document.getElementById("text");
+const send = document.getElementById("send");
+
+export class Composer {
+  constructor(onSend) {
+    this.onSend = onSend;
+    this.drafts = load("drafts", {});
+    this.id = null;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit();
+    });
+    box.addEventListener("input", () => this.changed());
+    box.addEventListener("keydown", (event) => {
+      // While an input method composes, Enter belongs to it (code 229 in browsers that say so only there).
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      event.preventDefault();
+      this.submit();
+    });
+  }
+
+  show(id) {
+    if (id === this.id) return;
+    this.id = id;
+    box.value = this.drafts[draftName(id)] ?? "";
+    this.fit();
+  }
+
+  put(text) {
+    box.value = text;
+    this.changed();
+    this.focus();
+  }
+
+  focus() {
+    box.focus();
+  }
+
+  submit() {
+    const text = box.value.trim();
+    if (text === "" || this.id === null) return;
+    box.value = "";
+    this.changed();
+    this.onSend(text);
+  }
+
+  changed() {
+    const name = draftName(this.id);
+    if (box.value) this.drafts[name] = box.value;
+    else delete this.drafts[name];
+    save("drafts", this.drafts);
+    this.fit();
+  }
+
+  fit() {
+    send.setAttribute("aria-disabled", String(box.value.trim() === ""));
+    // Where the style sheet cannot let the box grow (`field-sizing`), it is measured.
+    if (CSS.supports("field-sizing", "content")) return;
+    const line = Number.parseFloat(getComputedStyle(box).lineHeight);
+    box.style.height = "auto";
+    box.style.height = `${Math.min(box.scrollHeight, LINES_MAX * line + 16)}px`;
+  }
+}
+
+/** All conversations that are not begun share one draft. */
+const draftName = (id) => (id?.startsWith("draft:") ? "draft:" : id);

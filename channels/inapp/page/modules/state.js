@@ -1,0 +1,174 @@
+// What the page knows: conversations, the messages that are loaded, and what running turns have shown so far.
+
+import { conversationPath, get } from "./api.js";
+import { load, save } from "./stored.js";
+
+const PAGE = 50;
+const LIST = 100;
+
+export class State {
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.summaries = new Map();
+    this.opened = new Map();
+    this.turns = new Map();
+    this.faults = new Map();
+    this.read = load("read", null);
+    this.current = null;
+    this.listFault = false;
+    this.listLoaded = false;
+  }
+
+  /** Newest first. */
+  sorted() {
+    return [...this.summaries.values()].sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1));
+  }
+
+  async loadList() {
+    try {
+      const { conversations } = await get(`/api/conversations?limit=${LIST}`);
+      for (const summary of conversations) this.summaries.set(summary.id, summary);
+      this.listFault = false;
+      if (this.read === null) {
+        this.read = {};
+        for (const summary of conversations) this.read[summary.id] = summary.message_count;
+        save("read", this.read);
+      }
+    } catch {
+      this.listFault = true;
+    }
+    this.listLoaded = true;
+    this.onChange("list");
+  }
+
+  unread(summary) {
+    if (summary.id === this.current && !document.hidden) return 0;
+    return Math.max(0, summary.message_count - (this.read?.[summary.id] ?? 0));
+  }
+
+  markRead(id) {
+    const count = this.summaries.get(id)?.message_count;
+    if (count === undefined || this.read === null || this.read[id] === count) return;
+    this.read[id] = count;
+    save("read", this.read);
+  }
+
+  /** Loads the newest messages of a conversation, or those from a little before number `around`. */
+  async open(id, around) {
+    let opened = this.opened.get(id);
+    if (opened?.messages.size && (around === undefined || opened.messages.has(around))) return;
+    opened ??= { messages: new Map(), fault: null, loading: false };
+    this.opened.set(id, opened);
+    let count = this.summaries.get(id)?.message_count;
+    await this.fetch(id, opened, async () => {
+      if (count === undefined) count = (await get(conversationPath(id, 1, 1))).message_count ?? Infinity;
+      const newest = Number.isFinite(count) ? Math.max(1, count - PAGE + 1) : undefined;
+      return [around === undefined ? newest : Math.max(1, Math.min(around - 10, newest ?? around)), undefined];
+    });
+  }
+
+  async older(id) {
+    const opened = this.opened.get(id);
+    const first = Math.min(...opened.messages.keys());
+    if (opened.loading || opened.fault || !(first > 1) || !Number.isFinite(first)) return;
+    await this.fetch(id, opened, async () => [Math.max(1, first - PAGE), first - 1]);
+  }
+
+  async fetch(id, opened, range) {
+    opened.loading = true;
+    opened.fault = null;
+    this.onChange("messages");
+    try {
+      const [from, to] = await range();
+      const found = await get(conversationPath(id, from, to));
+      for (const message of found.messages) opened.messages.set(message.n, message);
+      const { messages, ...summary } = found;
+      this.summaries.set(id, { ...this.summaries.get(id), ...summary });
+    } catch (error) {
+      opened.fault = error.status === 404 ? "gone" : "load";
+    }
+    opened.loading = false;
+    this.onChange("messages");
+    this.onChange("list");
+  }
+
+  /** Takes one event of the server. */
+  take(kind, data) {
+    const id = data.conversation;
+    if (kind === "message") this.saved(id, data.message, data.summary, data.turn);
+    else if (kind === "done") this.done(id, data);
+    else if (kind === "status" && data.running) this.keepTurns(data.running);
+    else if (kind === "delta") this.turn(id, data.turn).text += data.text;
+    else if (kind === "reset") this.turn(id, data.turn).text = "";
+    else if (kind === "tool") this.tool(this.turn(id, data.turn), data);
+    else if (kind === "error") {
+      this.turns.delete(id);
+      this.faults.set(id, data.message);
+    }
+    if (id === this.current) this.onChange("messages");
+  }
+
+  turn(id, turn) {
+    let live = this.turns.get(id);
+    if (live === undefined || live.id !== turn) {
+      live = { id: turn, text: "", tools: new Map(), startedAt: new Date() };
+      this.turns.set(id, live);
+    }
+    return live;
+  }
+
+  tool(live, data) {
+    const before = live.tools.get(data.n);
+    const seconds = before && data.state !== "running" ? (performance.now() - before.startedAt) / 1000 : undefined;
+    live.tools.set(data.n, { startedAt: performance.now(), ...before, ...data, took_seconds: data.took_seconds ?? seconds });
+  }
+
+  /** After a break: only these turns still run, and what they have shown follows. */
+  keepTurns(running) {
+    for (const id of [...this.turns.keys()]) if (!running.includes(id)) this.turns.delete(id);
+    this.onChange("messages");
+  }
+
+  saved(id, message, summary, turn) {
+    if (summary) this.summaries.set(id, { ...this.summaries.get(id), ...summary });
+    else this.loadList();
+    this.faults.delete(id);
+    const opened = this.opened.get(id);
+    if (message.role === "assistant") this.finish(id, opened, message, turn);
+    else if (opened) this.put(id, opened, message);
+    if (id === this.current && !document.hidden) this.markRead(id);
+    this.onChange("list");
+  }
+
+  done(id, data) {
+    const opened = this.opened.get(id);
+    if (opened) {
+      for (const [n, message] of opened.messages) {
+        if (message.state === "waiting" || message.state === "running") {
+          opened.messages.set(n, { ...message, state: "answered" });
+        }
+      }
+    }
+    if (data.message) this.finish(id, opened, data.message, data.turn);
+    else this.turns.delete(id);
+  }
+
+  /** The streamed text stays until the rendered message takes its place, so that nothing flickers. */
+  async finish(id, opened, message, turn) {
+    const live = this.turns.get(id);
+    if (opened && opened.messages.get(message.n)?.html === undefined) {
+      const found = await get(conversationPath(id, message.n, message.n)).catch(() => null);
+      this.put(id, opened, found?.messages[0] ?? message);
+    }
+    if (live !== undefined && this.turns.get(id) === live && (turn == null || live.id === turn)) {
+      this.turns.delete(id);
+    }
+    if (id === this.current) this.onChange("messages");
+  }
+
+  put(id, opened, message) {
+    const last = Math.max(0, ...opened.messages.keys());
+    opened.messages.set(message.n, message);
+    if (last > 0 && message.n > last + 1) this.fetch(id, opened, async () => [last + 1, message.n - 1]);
+  }
+}

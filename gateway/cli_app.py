@@ -1,0 +1,118 @@
+"""The commands: one thin function each; the big groups and what each command does are in the other `cli_*.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from gateway import cli_conversations, cli_heartbeat, cli_memory, cli_queue
+from gateway.cli_help import HELP
+from gateway.cli_options import Home, Json, place
+
+
+class _Root(TyperGroup):
+    def get_help(self, ctx: Any) -> str:
+        return HELP.rstrip()
+
+
+app = typer.Typer(
+    name="hudhud",
+    cls=_Root,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for name, group in {
+    "memory": cli_memory.app,
+    "conversations": cli_conversations.app,
+    "queue": cli_queue.app,
+    "heartbeat": cli_heartbeat.app,
+}.items():
+    app.add_typer(group, name=name, no_args_is_help=True)
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Runs one command; its exit code. Raises what the command raises, and the parser's errors."""
+    code: Any = get_command(app).main(args=list(arguments), prog_name="hudhud", standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+@app.command()
+def init(
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, take the defaults.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Ask a few questions, then write config.toml and the workspace.
+
+    What is there already is never overwritten.
+    """
+    from gateway.cli_init import init as make
+    from gateway.config import home_folder
+
+    make(home_folder(home), ask=not yes, as_json=as_json)
+
+
+@app.command()
+def run(
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say more than warnings on stderr.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Run the gateway until Ctrl-C.
+
+    It prints one line with the address to open; what happens is written to workspace/logs. A second Ctrl-C ends it
+    at once.
+    """
+    from gateway.cli_run import run as serve
+
+    serve(place(home), verbose=verbose, as_json=as_json)
+
+
+@app.command()
+def status(
+    link: Annotated[bool, typer.Option("--link", help="Print a fresh address of the page, good once.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """What runs since when, the channels, the queue, the next jobs."""
+    from gateway.cli_status import status as show
+
+    show(place(home), link=link, as_json=as_json)
+
+
+@app.command()
+def chat(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="One message; a chat otherwise.")] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> int:
+    """One message and its answer, or a chat in the terminal.
+
+    It goes through the running gateway; when none runs, it is answered right here.
+    """
+    from gateway.cli_chat import chat as talk
+
+    return talk(place(home), text, as_json=as_json)
+
+
+@app.command()
+def tool(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A tool, such as memory_search.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help='Its arguments, such as \'{"query": "passport"}\'.')],
+    yes: Annotated[bool, typer.Option("--yes", help="Consent to what the safety gate would ask about.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Call one tool as the model would, and print its result.
+
+    With the owner's rights, and through the safety gate.
+    """
+    from gateway.cli_tool import tool as call
+
+    call(place(home), name, arguments, consent=yes, as_json=as_json)

@@ -1,0 +1,144 @@
+"""`hudhud chat`: one message and its answer, or a chat in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.cli_errors import FAILED, failed, used_wrongly
+from gateway.cli_lines import Line, line_to
+from gateway.cli_options import Place
+from gateway.cli_output import clean, one_line, print_json, remark, say
+
+OPEN = {"waiting", "running"}
+LEAVE = {"/quit", "/exit"}
+
+
+def chat(place: Place, text: str | None, *, as_json: bool) -> int:
+    """The exit code: 1 when the answer could not be made. Raises what the line raises."""
+    if text is None and not sys.stdin.isatty():
+        text = sys.stdin.read()
+    if text is None and as_json:
+        raise used_wrongly("hudhud chat: --json needs a message.", "Write it behind `chat`, or pipe it in.")
+    if text is not None and not text.strip():
+        raise used_wrongly("hudhud chat: the message is empty.", "Write something first.")
+    line = line_to(place)
+    try:
+        if text is None:
+            _talk(line)
+            return 0
+        answer = ask(line, text, None, Answer(live=sys.stdout.isatty(), silent=as_json))
+        if as_json:
+            print_json({"conversation": answer.conversation, "message": answer.message})
+        return FAILED if answer.failed else 0
+    finally:
+        line.close()
+
+
+class Answer:
+    """One answer as it comes. `live`: its pieces are printed as they arrive; else the whole when it is there.
+    `silent`: nothing is printed."""
+
+    def __init__(self, *, live: bool, silent: bool = False) -> None:
+        self._live = live and not silent
+        self._silent = silent
+        self._shown = ""
+        self.conversation = ""
+        self.message: Mapping[str, Any] | None = None
+        self.failed = False
+
+    def piece(self, kind: str, data: Mapping[str, Any]) -> None:
+        """A `delta`, `reset` or `tool` event."""
+        if kind == "tool":
+            if data["state"] == "running":
+                self._line_end()
+                remark(f"· {data['name']} {one_line(str(data.get('detail', '')))}".rstrip())
+        elif not self._live:
+            return
+        elif kind == "reset":
+            self._line_end()
+            self._shown = ""
+        else:
+            self._write(data["text"])
+
+    def whole(self, message: Mapping[str, Any]) -> None:
+        """The saved answer: prints what of it was not shown yet."""
+        self.message = message
+        self.failed = self.failed or "failed" in message["flags"]
+        text: str = message["text"]
+        if "".join(self._shown.split()) != "".join(text.split()):
+            if text.startswith(self._shown):
+                self._write(text[len(self._shown) :])
+            else:
+                self._line_end()
+                self._write(text)
+        self._line_end()
+        self._shown = ""
+
+    def _write(self, text: str) -> None:
+        self._shown += text
+        if not self._silent:
+            sys.stdout.write(clean(text))
+            sys.stdout.flush()
+
+    def _line_end(self) -> None:
+        if self._shown and not self._shown.endswith("\n"):
+            self._write("\n")
+
+
+def ask(line: Line, text: str, conversation: str | None, answer: Answer) -> Answer:
+    """Posts a message and follows the events until it is answered. Raises CliError when the turn broke off."""
+    message_id, answer.conversation = line.post(text, conversation)
+    n: int | None = None
+    for kind, data in line.events():
+        if data.get("conversation") != answer.conversation:
+            continue
+        if kind == "message" and data["message"]["id"] == message_id:
+            n = data["message"]["n"]
+        elif n is None:
+            continue  # what went on before the message
+        elif kind in {"delta", "reset", "tool"}:
+            answer.piece(kind, data)
+        elif kind == "done":
+            answer.whole(data["message"])
+            if not _is_open(line, answer.conversation, n):
+                return answer
+        elif kind == "error" and not _is_open(line, answer.conversation, n):
+            raise failed("turn", f"The answer broke off: {data.get('message', '')}.", "The message is kept; ask again.")
+        elif kind == "status" and data.get("state") == "command":
+            for message in line.messages(answer.conversation, n + 1):
+                answer.whole(message)
+            return answer
+    raise failed("line", "The line broke off before the answer came.", "The message is kept and will be answered.")
+
+
+def _is_open(line: Line, conversation: str, n: int) -> bool:
+    """Whether the message is still to be answered: what was `done` may have been the turn before it."""
+    return any(message["n"] == n and message["state"] in OPEN for message in line.messages(conversation, n))
+
+
+def _talk(line: Line) -> None:
+    """Until Ctrl-D, or Ctrl-C at the prompt. Ctrl-C during an answer stops that answer."""
+    import readline  # noqa: F401  # pyright: ignore[reportUnusedImport] - gives input() its line editing
+
+    remark("Ctrl-D leaves, /help lists the commands.")
+    conversation: str | None = None
+    while True:
+        try:
+            text = input("\n› ").strip()
+        except (EOFError, KeyboardInterrupt):
+            say()
+            return
+        if text in LEAVE:
+            return
+        if not text:
+            continue
+        answer = Answer(live=True)
+        try:
+            ask(line, text, conversation, answer)
+        except KeyboardInterrupt:
+            say()
+            line.renew()
+            line.stop(answer.conversation)
+        conversation = "new" if text == "/new" else answer.conversation

@@ -1,0 +1,40 @@
+"""What `hudhud --help` prints. It is a text so that it is there at once; a test holds it to the commands."""
+
+from __future__ import annotations
+
+HELP = """\
+Usage: hudhud COMMAND [OPTIONS]
+
+A personal agent that lives where you already talk.
+
+Start
+  init                     ask a few questions, write the settings and workspace
+  run                      the gateway, until Ctrl-C
+  status                   what runs, the channels, the queue, the next jobs
+
+Talk
+  chat [TEXT]              one message, or a chat in the terminal
+  tool NAME JSON           call one tool as the model would
+
+Memory
+  memory search QUERY      find messages, facts and files by words
+  memory get REF           open what a search found
+  memory save FACT         keep a fact
+  conversations list       the conversations of all channels
+  conversations read ID    one conversation
+
+Queue and clock
+  queue list               waiting messages, replies that did not arrive
+  queue retry KEY          send a reply again
+  queue drop ID            take a message or a reply out
+  heartbeat list           the jobs of heartbeat.md
+  heartbeat next [NAME]    when they are due
+  heartbeat run NAME       run one now
+  heartbeat history        what ran, was late, skipped or missed
+
+Options of every command
+  --home DIR               home folder; else $HUDHUD_HOME, else ~/.hudhud
+  --debug                  say where a failure happened
+  -h, --help               how one command is used
+Commands that print data also take --json.
+"""

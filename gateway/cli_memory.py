@@ -1,0 +1,159 @@
+"""`hudhud memory`: search, open and keep what is remembered; no gateway needed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from gateway.cli_options import After, Before, Home, Json, Place, given, place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+app = typer.Typer(help="What is remembered: find it, open it, add to it.")
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help='The words; "quoted" ones must stand together.')],
+    sources: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Only these, such as conversation,knowledge,doc.")
+    ] = None,
+    after: After = None,
+    before: Before = None,
+    channel: Annotated[str | None, typer.Option(metavar="NAME", help="Only this channel.")] = None,
+    chat: Annotated[str | None, typer.Option(metavar="ID", help="Only this chat.")] = None,
+    sender: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this person, by name or id.")] = None,
+    role: Annotated[
+        str | None, typer.Option(metavar="ROLE", help="Only user, assistant, owner, system or tool.")
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="At most so many.")] = 15,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Find messages, facts and files by words.
+
+    The best come first, each with a reference that `memory get` opens.
+    """
+    args = given(
+        query=query,
+        sources=sources,
+        after=after,
+        before=before,
+        channel=channel,
+        chat=chat,
+        sender=sender,
+        role=role,
+        limit=limit,
+    )
+    _search(place(home), args, as_json)
+
+
+@app.command()
+def get(
+    ref: Annotated[str, typer.Argument(metavar="REF", help="Such as conversation:ID#3, task:ID or file:memory.md#L4.")],
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=500, help="Records of a whole conversation.")] = 50,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Print what stands behind a reference."""
+    _get(place(home), ref, limit, as_json)
+
+
+@app.command()
+def save(
+    fact: Annotated[str, typer.Argument(metavar="FACT", help="One sentence that can stand alone.")],
+    type: Annotated[
+        Literal["projects", "people", "preferences", "technical", "decisions"], typer.Option(help="What it is about.")
+    ] = "technical",
+    topic: Annotated[str | None, typer.Option(metavar="NAME", help="The section it belongs to.")] = None,
+    replaces: Annotated[
+        str | None, typer.Option(metavar="REF", help="A reference, or the old sentence, whose place it takes.")
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Keep a fact, unless it is known already.
+
+    It is written to the knowledge files in workspace/brain/hippocampus/knowledge.
+    """
+    _save(place(home), given(fact=fact, type=type, topic=topic, replaces=replaces), as_json)
+
+
+def _search(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
+    from agent.types import ToolFailure
+    from gateway.cli_errors import used_wrongly
+    from gateway.cli_output import one_line, print_json, remark, say, styled, when
+
+    async def found() -> dict[str, Any]:
+        from gateway.cli_library import opened, owner_call
+
+        async with opened(where, fresh=True) as library:
+            return await library.introspect.memory_search_json(owner_call(), args)
+
+    try:
+        answer = asyncio.run(found())
+    except ToolFailure as error:
+        raise used_wrongly(str(error)) from error
+    if as_json:
+        print_json(answer)
+        return
+    for n, hit in enumerate(answer["hits"]):
+        if n:
+            say()
+        who = hit["sender"] or (hit["role"] if hit["channel"] else "")
+        about = [hit["channel"] or hit["source"], who, hit["title"], when(hit["at"], where.zone)]
+        styled((hit["ref"], "bold"), (f"  {' · '.join(one_line(part) for part in about if part)}", "dim"))
+        say(one_line(hit["snippet"]))
+    if not answer["hits"]:
+        remark(" ".join(part for part in ("Nothing found.", answer["hint"]) if part))
+    if answer["indexing"]:
+        remark("The index is still being built: there may be more.")
+
+
+def _get(where: Place, ref: str, limit: int, as_json: bool) -> None:
+    from agent.types import ToolFailure
+    from gateway.cli_errors import no_such
+    from gateway.cli_output import print_json, say
+
+    async def found() -> str:
+        from gateway.cli_library import opened, owner_call
+
+        async with opened(where, fresh=True) as library:
+            return await library.introspect.memory_get(owner_call(), {"ref": ref, "limit": limit})
+
+    try:
+        text = asyncio.run(found())
+    except ToolFailure as error:
+        raise no_such(str(error)) from error
+    if as_json:
+        print_json({"ref": ref, "text": text})
+    else:
+        say(text.rstrip("\n"))
+
+
+def _save(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
+    from agent.types import ToolFailure
+    from gateway.cli_errors import no_such, used_wrongly
+    from gateway.cli_output import print_json, say
+
+    if not str(args["fact"]).strip():
+        raise used_wrongly("hudhud memory save: the fact is empty.", "Give one sentence that can stand alone.")
+
+    async def saved() -> Mapping[str, Any]:
+        from gateway.cli_library import opened, owner_call
+
+        async with opened(where, fresh=True) as library:
+            return await library.introspect.memory_save_json(owner_call(), args)
+
+    try:
+        answer = asyncio.run(saved())
+    except ToolFailure as error:
+        raise (no_such if "replaces" in args else used_wrongly)(str(error)) from error
+    if as_json:
+        print_json(answer)
+        return
+    words = {"saved": "Saved", "known": "Known already", "replaced": "Replaced"}
+    say(f"{words[answer['status']]}: {answer['ref']}")

@@ -1,0 +1,64 @@
+"""`hudhud status`: what runs, since when, the channels, the queue, what comes next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.cli_options import Place
+from gateway.cli_output import lasted, print_json, say, styled, table, when
+
+
+def status(place: Place, *, link: bool, as_json: bool) -> None:
+    """Asks the running gateway; raises CliError (exit code 4) when none runs."""
+    client = place.needed_client()
+    if link and not as_json:
+        say(_link(client.get("/api/link")["link"], client.address))
+        return
+    found = client.get("/api/status")
+    if as_json:
+        print_json({**found, "link": _link(client.get("/api/link")["link"], client.address)} if link else found)
+        return
+    _show(place, found, client.address)
+
+
+def _link(link: str, address: str) -> str:
+    return link if link.startswith("http") else f"{address}{link}"
+
+
+def _show(place: Place, found: dict[str, Any], address: str) -> None:
+    queue = found["queue"]
+    styled(("Hudhud ", "bold"), (f"{found['version']}, running for {lasted(found['uptime_seconds'])}", ""))
+    rows = [("page", address), ("model", str(found.get("model", ""))), ("waiting", _waiting(queue))]
+    if found["index"].get("indexing"):
+        rows.append(("index", "still reading what is new"))
+    for name, value in rows:
+        if value:
+            styled((f"{name:<10}", "dim"), (value, ""))
+    say()
+    table(
+        ("channel", "state", "last received", "last sent", "remark"),
+        [
+            (
+                channel["channel"],
+                channel["state"].replace("_", " "),
+                when(channel["last_receive_at"], place.zone),
+                when(channel["last_send_at"], place.zone),
+                ". ".join(part.rstrip(".") for part in (channel["detail"], channel["remedy"]) if part),
+            )
+            for channel in found["channels"]
+        ],
+        whole=("channel", "state", "last received", "last sent"),
+        state="state",
+    )
+    if found["next_jobs"]:
+        say()
+        table(
+            ("next", "job"),
+            [(when(job["at"], place.zone), job["name"]) for job in found["next_jobs"]],
+            whole=("next",),
+        )
+
+
+def _waiting(queue: dict[str, Any]) -> str:
+    waiting, deliveries = queue["waiting"], queue["deliveries"]
+    return f"{waiting} {'message' if waiting == 1 else 'messages'}, {deliveries} on the way out"

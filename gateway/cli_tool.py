@@ -1,0 +1,90 @@
+"""`hudhud tool`: one call, exactly as the model's would be: checked, gated, run, written down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from channels.registry import CHANNELS
+from gateway.cli_errors import failed, no_such, used_wrongly
+from gateway.cli_library import opened, owner_call
+from gateway.cli_options import Place
+from gateway.cli_output import print_json, say
+
+if TYPE_CHECKING:
+    from agent.types import ToolResult
+    from gateway.app import Library
+
+
+def tool(place: Place, name: str, arguments: str, *, consent: bool, as_json: bool) -> None:
+    """Prints what the model would read. Raises CliError when the call is wrong, blocked, denied or failed."""
+    try:
+        args: Any = json.loads(arguments)
+    except ValueError as error:
+        raise used_wrongly(f"The arguments of {name} are not JSON ({error}).", _EXAMPLE) from error
+    if not isinstance(args, dict):
+        raise used_wrongly(f"The arguments of {name} must be a JSON object.", _EXAMPLE)
+    result = asyncio.run(_called(place, name, cast("dict[str, Any]", args), consent))
+    if not result.ok:
+        raise failed(result.outcome, result.text)
+    if as_json:
+        print_json({"name": name, "outcome": result.outcome, "took_seconds": result.took_seconds, "text": result.text})
+    else:
+        say(result.text.rstrip("\n"))
+
+
+_EXAMPLE = """Write for example: hudhud tool memory_search '{"query": "passport"}'"""
+
+
+async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) -> ToolResult:
+    from agent.amygdala import Amygdala, shown
+    from agent.cerebellum import Cerebellum
+    from agent.motor import Motor
+    from agent.types import ToolCall, Turn
+    from agent.wernicke import Wernicke
+
+    async with opened(place, fresh=True) as library:
+        _show_channels(place, library)
+        cerebellum = Cerebellum({"introspect": library.introspect.functions()})
+        spec = cerebellum.spec(name)
+        if spec is None:
+            names = ", ".join(spec.name for spec in cerebellum.definitions("owner"))
+            raise no_such(f"There is no tool {name}.", f"There are {names}.")
+        context = owner_call()
+        call = Wernicke().check_call(ToolCall(context.turn_id, name, args), (spec,))
+        if call.fault is not None:
+            raise used_wrongly(call.fault)
+        turn = Turn(context.turn_id, "", "", "", context.viewer.person, context.now)
+        verdict = Amygdala(cerebellum.patterns).classify(call, spec, turn)
+        if verdict.decision == "block":
+            raise failed("blocked", f"The safety gate blocks this call: {verdict.reason}")
+        if verdict.decision == "confirm" and not consent:
+            raise failed("denied", f"This needs consent: {verdict.reason} {shown(call)}", "Add --yes to consent.")
+        motor = Motor(cerebellum, place.home / "workspace", lambda: context.now)
+        try:
+            return await motor.run_task(turn, call, spec)
+        finally:
+            motor.end_task(turn, "done")
+
+
+def _show_channels(place: Place, library: Library) -> None:
+    """Tells the library how the channels are: as the running gateway says, else that they are off."""
+    client = place.client()
+    if client is None:
+        for name in CHANNELS:
+            library.health.add(name, enabled=place.settings.channel(name).enabled).state(
+                "off", "no gateway runs", "Start it with `hudhud run`."
+            )
+        return
+    for channel in client.get("/api/status")["channels"]:
+        report = library.health.add(channel["channel"], enabled=channel["enabled"])
+        report.state(channel["state"], channel["detail"], channel["remedy"])
+        library.health.known(
+            channel["channel"], received=_time(channel["last_receive_at"]), sent=_time(channel["last_send_at"])
+        )
+
+
+def _time(at: str | None) -> datetime | None:
+    return None if at is None else datetime.fromisoformat(at)

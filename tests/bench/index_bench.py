@@ -1,0 +1,168 @@
+"""Speed of the memory index: building it, searching it, and what a prompt asks of it. Prints JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sqlite3
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from agent.cortex import index
+from agent.cortex.search import Cortex
+from agent.types import Person, Viewer
+
+MESSAGES = 100_000
+CHATS = 200
+ROWS_A_COMMIT = 1_000
+SINGLE_ROWS = 500
+QUERIES = 60
+START = datetime(2024, 1, 1, tzinfo=UTC)
+OWNER = Person("telegram:1", "Owner", "owner")
+SYLLABLES = (
+    "ba",
+    "ce",
+    "di",
+    "fo",
+    "gu",
+    "ha",
+    "je",
+    "ki",
+    "lo",
+    "mu",
+    "na",
+    "pe",
+    "ri",
+    "so",
+    "tu",
+    "va",
+    "we",
+    "xi",
+    "yo",
+    "za",
+)
+
+
+def _vocabulary(size: int, rng: random.Random) -> list[str]:
+    words = {"".join(rng.choices(SYLLABLES, k=rng.randint(1, 4))) for _ in range(size * 2)}
+    return sorted(words)[:size]
+
+
+def _texts(count: int, rng: random.Random) -> Iterator[str]:
+    """Sentences whose words are as unevenly common as those of a language (Zipf)."""
+    words = _vocabulary(20_000, rng)
+    rng.shuffle(words)
+    weights = [1 / (rank + 3) for rank in range(len(words))]
+    pool = rng.choices(words, weights, k=count * 14)
+    at = 0
+    for _ in range(count):
+        length = rng.randint(4, 24)
+        if at + length > len(pool):
+            at = rng.randrange(1_000)
+        yield " ".join(pool[at : at + length]).capitalize() + rng.choice((".", "?", "!"))
+        at += length
+
+
+def _messages(count: int, rng: random.Random) -> list[index.IndexedMessage]:
+    return [
+        index.IndexedMessage(
+            conversation_id=f"c{at % CHATS}",
+            n=at // CHATS + 1,
+            role="user" if at % 2 else "assistant",
+            text=text,
+            sender=f"Person {at % 40}",
+            sender_id=str(at % 40),
+            session_key=f"telegram:{at % CHATS}",
+            channel="telegram",
+            chat=str(at % CHATS),
+            at=START + timedelta(minutes=at),
+        )
+        for at, text in enumerate(_texts(count, rng))
+    ]
+
+
+def _percentile(values: list[float], share: float) -> float:
+    return round(sorted(values)[min(len(values) - 1, int(len(values) * share))] * 1000, 2)
+
+
+async def _timed(calls: list[Callable[[], Awaitable[Any]]]) -> list[float]:
+    took: list[float] = []
+    for call in calls:
+        begun = time.perf_counter()
+        await call()
+        took.append(time.perf_counter() - begun)
+    return took
+
+
+async def _measure(folder: Path, count: int) -> dict[str, Any]:
+    rng = random.Random(7)
+    messages = _messages(count, rng)
+    conn = sqlite3.connect(folder / "hudhud.db", isolation_level=None, check_same_thread=False)
+    conn.execute("PRAGMA journal_mode = WAL")
+    index.attach(conn, folder / "index.db")
+
+    begun = time.perf_counter()
+    for at in range(0, count, ROWS_A_COMMIT):
+        conn.execute("BEGIN")
+        for message in messages[at : at + ROWS_A_COMMIT]:
+            index.index_message(conn, message)
+        conn.execute("COMMIT")
+    rate = count / (time.perf_counter() - begun)
+
+    single: list[float] = []
+    for at, text in enumerate(_texts(SINGLE_ROWS, rng)):
+        one = index.IndexedMessage("one", at + 1, "user", text, "P", "p", "telegram:p", "telegram", "p", START)
+        conn.execute("BEGIN")
+        begun = time.perf_counter()
+        index.index_message(conn, one)
+        single.append(time.perf_counter() - begun)
+        conn.execute("COMMIT")
+
+    async def write(work: Callable[[sqlite3.Connection], Any]) -> Any:
+        return work(conn)
+
+    cortex = Cortex(folder / "index.db", folder, write, ZoneInfo("UTC"))
+    await cortex.open()
+    everything = Viewer(OWNER)
+    asked = [message.text for message in rng.sample(messages, QUERIES)]
+    for text in asked[:3]:
+        await cortex.search(everything, text)
+    over_all = await _timed([lambda text=text: cortex.search(everything, text) for text in asked])
+    in_one = await _timed(
+        [
+            lambda text=text, at=at: cortex.search(Viewer(OWNER, frozenset({f"telegram:{at % CHATS}"})), text)
+            for at, text in enumerate(asked)
+        ]
+    )
+    recalled = await _timed([lambda text=text: cortex.candidates(everything, text, 8) for text in asked])
+    await cortex.close()
+    conn.close()
+    return {
+        "messages": count,
+        "index_messages_per_second": round(rate),
+        "index_one_message_p50_ms": _percentile(single, 0.5),
+        "search_one_session_p50_ms": _percentile(in_one, 0.5),
+        "search_one_session_p95_ms": _percentile(in_one, 0.95),
+        "search_all_p50_ms": _percentile(over_all, 0.5),
+        "search_all_p95_ms": _percentile(over_all, 0.95),
+        "candidates_p50_ms": _percentile(recalled, 0.5),
+        "candidates_p95_ms": _percentile(recalled, 0.95),
+        "index_bytes_per_message": round((folder / "index.db").stat().st_size / count),
+    }
+
+
+def run(messages: int = MESSAGES) -> dict[str, Any]:
+    """The figures for an index of so many made-up messages."""
+    with TemporaryDirectory() as folder:
+        return asyncio.run(_measure(Path(folder), messages))
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(int(sys.argv[1]) if len(sys.argv) > 1 else MESSAGES), indent=2))

@@ -1,0 +1,198 @@
+"""What every channel keeps to, whatever the platform."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, timedelta
+from pathlib import Path
+from typing import Literal, Protocol
+
+import pytest
+from pydantic import SecretStr
+
+from channels.channel import Channel, SendRefused, SendRetry, SendUnknown
+from channels.message import Address, OutboundMessage
+from channels.telegram.channel import TelegramChannel
+from channels.telegram.settings import TelegramSettings
+from tests.fakes import bot_api
+from tests.fakes.bot_api import BotApi
+from tests.fakes.channel_ports import Inbox, at_once, context
+
+Outcome = Literal["busy", "refused", "broken"]
+
+
+class ChannelWorld(Protocol):
+    """A channel and the platform around it.
+
+    `chat` is a chat that may be answered in, `wait_seconds` the pause the platform names when it is busy.
+    """
+
+    channel: Channel
+    chat: str
+    wait_seconds: float
+
+    async def write(self, text: str) -> None:
+        """A person writes into the chat; returns without waiting for the channel."""
+        ...
+
+    def acknowledged(self) -> bool:
+        """The platform was told that everything written so far is taken."""
+        ...
+
+    async def until_acknowledged(self) -> None: ...
+
+    def shown(self) -> list[str]:
+        """The texts people see from us in the chat, in order."""
+        ...
+
+    def next_send(self, outcome: Outcome) -> None:
+        """The next send meets a busy platform, a definite no, or a line that breaks after the request left."""
+        ...
+
+
+@asynccontextmanager
+async def listening(world: ChannelWorld, inbox: Inbox) -> AsyncGenerator[None]:
+    """`run` in the background; ends it and checks that it ended only because of that."""
+    task = asyncio.create_task(world.channel.run(inbox))
+    try:
+        yield
+    finally:
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=2)
+        assert done, "run did not end within 2 s of its cancellation"
+        assert task.cancelled() or task.exception() is None
+
+
+class ChannelContract:
+    """Subclass it per channel and give it the fixture `world`."""
+
+    LONG_TEXT = "A line that says something.\n" * 600
+
+    def message(self, world: ChannelWorld, text: str, sent_ids: tuple[str, ...] = ()) -> OutboundMessage:
+        address = Address(world.channel.info.name, world.chat)
+        return OutboundMessage("key-1", address, text, sent_ids=sent_ids)
+
+    async def test_messages_come_in_order_with_everything_the_gateway_needs(self, world: ChannelWorld) -> None:
+        inbox = Inbox()
+        async with listening(world, inbox):
+            for text in ("one", "two", "three"):
+                await world.write(text)
+            await inbox.until_saved(3)
+        assert inbox.texts == ["one", "two", "three"]
+        first = inbox.saved[0]
+        assert first.address == Address(world.channel.info.name, world.chat)
+        assert first.sent_at.utcoffset() == timedelta(0)
+        assert first.sender_id
+        assert first.sender_name
+        assert first.wants_answer
+        assert len({message.dedupe_key for message in inbox.saved}) == 3
+
+    async def test_nothing_is_acknowledged_before_it_is_saved(self, world: ChannelWorld) -> None:
+        inbox = Inbox()
+        inbox.open.clear()
+        async with listening(world, inbox):
+            await world.write("keep me")
+            await inbox.until_asked(1)
+            assert not world.acknowledged()
+            inbox.open.set()
+            await world.until_acknowledged()
+        assert inbox.texts == ["keep me"]
+
+    async def test_what_could_not_be_saved_comes_again_in_order(self, world: ChannelWorld) -> None:
+        inbox = Inbox()
+        inbox.refusals = 2
+        async with listening(world, inbox):
+            await world.write("first")
+            await world.write("second")
+            await inbox.until_saved(2)
+            await world.until_acknowledged()
+        assert inbox.texts == ["first", "second"]
+
+    async def test_a_run_that_ended_before_saving_loses_nothing(self, world: ChannelWorld) -> None:
+        inbox = Inbox()
+        inbox.open.clear()
+        async with listening(world, inbox):
+            await world.write("half way")
+            await inbox.until_asked(1)
+        inbox.open.set()
+        async with listening(world, inbox):
+            await inbox.until_saved(1)
+        assert inbox.texts == ["half way"]
+
+    async def test_sends_without_listening_and_says_when(self, world: ChannelWorld) -> None:
+        receipt = await world.channel.send(self.message(world, "Hello *there*"))
+        assert len(world.shown()) == 1
+        assert len(receipt.message_ids) == 1
+        assert receipt.at.tzinfo is UTC
+
+    async def test_parts_that_arrived_before_are_not_sent_again(self, world: ChannelWorld) -> None:
+        whole = await world.channel.send(self.message(world, self.LONG_TEXT))
+        parts = world.shown()
+        assert len(parts) == len(whole.message_ids) > 1
+        receipt = await world.channel.send(self.message(world, self.LONG_TEXT, whole.message_ids[:1]))
+        assert world.shown()[len(parts) :] == parts[1:]
+        assert receipt.message_ids[0] == whole.message_ids[0]
+        assert len(receipt.message_ids) == len(parts)
+
+    async def test_a_busy_platform_means_again_after_its_own_wait(self, world: ChannelWorld) -> None:
+        world.next_send("busy")
+        with pytest.raises(SendRetry) as caught:
+            await world.channel.send(self.message(world, "later"))
+        assert caught.value.after_seconds == world.wait_seconds
+        assert world.shown() == []
+        await world.channel.send(self.message(world, "later"))
+        assert len(world.shown()) == 1
+
+    async def test_a_definite_no_is_final(self, world: ChannelWorld) -> None:
+        world.next_send("refused")
+        with pytest.raises(SendRefused):
+            await world.channel.send(self.message(world, "no"))
+        assert world.shown() == []
+
+    async def test_a_line_that_breaks_after_the_request_is_unknown_and_not_sent_again(
+        self, world: ChannelWorld
+    ) -> None:
+        world.next_send("broken")
+        with pytest.raises(SendUnknown):
+            await world.channel.send(self.message(world, "perhaps"))
+        assert len(world.shown()) == 1
+
+
+class TelegramWorld:
+    wait_seconds = 7.0
+    chat = "77"
+
+    def __init__(self, api: BotApi, home: Path) -> None:
+        self.api = api
+        api.chats[77] = "private"
+        settings = TelegramSettings(enabled=True, token=SecretStr(api.token), base_url=api.base_url)
+        self.channel: Channel = TelegramChannel(context(settings, home), sleep=at_once)
+
+    async def write(self, text: str) -> None:
+        self.api.push_text(77, text)
+
+    def acknowledged(self) -> bool:
+        return not self.api.pending
+
+    async def until_acknowledged(self) -> None:
+        await self.api.until(self.acknowledged)
+
+    def shown(self) -> list[str]:
+        return [message.text for message in self.api.sent]
+
+    def next_send(self, outcome: Outcome) -> None:
+        faults = {
+            "busy": bot_api.flood(7),
+            "refused": bot_api.Fault(403, "Forbidden: bot was blocked by the user"),
+            "broken": bot_api.DROPPED_AFTER,
+        }
+        self.api.script("sendMessage", faults[outcome])
+
+
+class TestTelegram(ChannelContract):
+    @pytest.fixture
+    async def world(self, tmp_path: Path) -> AsyncIterator[ChannelWorld]:
+        async with BotApi() as api:
+            yield TelegramWorld(api, tmp_path)
