@@ -13,7 +13,7 @@ from agent.capabilities.introspect.shapes import conversation_json, conversation
 from agent.capabilities.introspect.tools import Introspect
 from agent.cortex.search import Cortex
 from agent.types import CallContext, ConversationRecord, MessageRecord, Person, ToolFailure, Viewer
-from channels.inapp.ports import BadQuery, UnknownConversation
+from channels.inapp.ports import BadQuery, NotDone, UnknownConversation
 from channels.message import Address
 from gateway import __version__
 from gateway.events import summary_json
@@ -23,7 +23,7 @@ from gateway.people import People
 from gateway.queue import Queue
 from gateway.store import Store
 from heartbeat.runner import Runner
-from heartbeat.types import Run, UnknownJob
+from heartbeat.types import CannotRun, Run, UnknownJob
 
 Json = Mapping[str, Any]
 
@@ -124,13 +124,14 @@ class OwnerBackend:
         return {"runs": [run_json(run) for run in await self.store.runs.history(200)]}
 
     async def run_job(self, name: str) -> None:
-        """Starts a job of the clock by hand. Raises LookupError, and CannotRun with one sentence."""
         if self.runner is None:
             raise UnknownJob(name)
-        await self.runner.run_now(name)
+        try:
+            await self.runner.run_now(name)
+        except CannotRun as error:
+            raise NotDone(str(error)) from error
 
     async def retry_delivery(self, key: str) -> bool:
-        """Sends a failed or unknown reply (again); False when there is no such one."""
         return await self.outbox.retry(key)
 
     async def resolve_target(self, target: str) -> Address | None:

@@ -122,12 +122,13 @@ def _next(where: Place, name: str | None, count: int, as_json: bool) -> None:
 
 
 def _history(where: Place, limit: int, as_json: bool) -> None:
+    from gateway.backend import run_json
     from gateway.cli_output import print_json, remark, table, when
     from heartbeat.history import late_words
 
     runs = asyncio.run(_runs(where, limit))
     if as_json:
-        print_json({"runs": [_run_shape(run) for run in runs]})
+        print_json({"runs": [run_json(run) for run in runs]})
         return
     if not runs:
         remark("Nothing has run yet.")
@@ -205,6 +206,8 @@ class _NoQueue:
 
 def _job_shape(job: JobState, clock_on: bool) -> dict[str, Any]:
     """The contract, section 9."""
+    from gateway.backend import run_json
+
     on = job.enabled and clock_on
     return {
         "name": job.name,
@@ -213,24 +216,6 @@ def _job_shape(job: JobState, clock_on: bool) -> dict[str, Any]:
         "zone": job.zone,
         "enabled": on,
         "next_at": job.next_at.isoformat() if on and job.next_at is not None else None,
-        "last": None if job.last is None else _run_shape(job.last),
+        "last": None if job.last is None else run_json(job.last),
         "fault": job.fault,
     }
-
-
-def _run_shape(run: Run) -> dict[str, Any]:
-    return {
-        "name": run.job,
-        "due_at": _iso(run.due_at),
-        "started_at": _iso(run.started_at),
-        "ended_at": _iso(run.ended_at),
-        "outcome": run.outcome,
-        "late_seconds": run.late_seconds,
-        "reason": run.reason or None,
-        "cost_usd": run.cost_usd,
-        "conversation": run.conversation,
-    }
-
-
-def _iso(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat(timespec="milliseconds")

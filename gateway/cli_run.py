@@ -80,7 +80,7 @@ def _log_to(folder: Path, settings: Settings, level: int) -> None:
         raise HomeError(f"{folder}: cannot be made ({error.strerror}). Check its owner and rights.") from error
     screen = logging.StreamHandler(sys.stderr)
     screen.setLevel(level)
-    screen.setFormatter(_Lines("%(levelname)s: %(message)s", settings))
+    screen.setFormatter(_Lines(None, settings, brief=True))
     file = RotatingFileHandler(
         folder / "gateway.log",
         maxBytes=LOG_FILE_BYTES_MAX,
@@ -99,17 +99,23 @@ def _log_to(folder: Path, settings: Settings, level: int) -> None:
 
 
 class _Lines(logging.Formatter):
-    """Times in UTC; the secrets of the settings as three stars."""
+    """Times in UTC; the secrets of the settings as three stars. `brief`: of an error its name, not where it was."""
 
-    def __init__(self, form: str, settings: Settings) -> None:
+    def __init__(self, form: str | None, settings: Settings, *, brief: bool = False) -> None:
         super().__init__(form)
         self._secrets = _secrets(settings)
+        self._brief = brief
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
     def format(self, record: logging.LogRecord) -> str:
-        line = super().format(record)
+        if self._brief:
+            error = record.exc_info[1] if record.exc_info else None
+            line = f"{record.levelname.lower()}: {record.getMessage()}"
+            line += f" ({type(error).__name__}: {error})" if error is not None else ""
+        else:
+            line = super().format(record)
         for secret in self._secrets:
             line = line.replace(secret, "***")
         return line

@@ -23,7 +23,7 @@ from gateway.outbox import Outbox
 from gateway.readlog import ReadLog
 from gateway.sentences import language_of, sentence
 from gateway.store import Store, StoreError
-from gateway.store.turns import CallRow, Finished, Result
+from gateway.store.results import CallRow, Finished, Result
 from gateway.store.types import NOWHERE, Claim, address_of
 
 LOG = logging.getLogger(__name__)

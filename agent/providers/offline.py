@@ -20,7 +20,7 @@ from agent.types import JsonObject, Message, Prompt, StreamChunk, ToolCall, Usag
 
 QUIET = "HEARTBEAT_OK"
 ROUNDS_MAX = 6
-SEARCH_LIMIT = 20
+SEARCH_LIMIT = 30
 SEARCH_SOURCES = "conversation,knowledge,consolidated,doc,artifact"
 """Where findings are; task, log and episode pages mostly repeat that something was asked."""
 _WORDS = re.compile(r"\s*\S+|\s+")
@@ -211,7 +211,7 @@ def _search(ask: Ask, situation: _Situation) -> _Step:
         if not made.ok:
             return _Step(replies.failed(tool, made.text, ask.arabic))
         searched.append(query)
-        hits = findings(hits_of(made.text), (*situation.texts, ask.text))
+        hits = findings(hits_of(made.text), situation.texts, ask.queries)
         if hits:
             return _Step(replies.found(hits, ask.arabic))
     return _Step(replies.nothing_found(searched, ask.arabic) if searched else _unable(tool, ask.arabic))

@@ -14,6 +14,8 @@ Kind = Literal[
 ]  # fmt: skip
 SMALL_TALK: frozenset[Kind] = frozenset({"greeting", "wellbeing", "thanks", "bye", "agreed", "help", "cancel"})
 ASKS_MAX = 4
+PARAGRAPHS_MAX = 40
+"""A text of more paragraphs is a document: what follows is not looked at for things to do."""
 _SCHEDULED = re.compile(r"\[scheduled run: [^\n]*\][ \t]*(?:\n|$)")
 
 
@@ -42,9 +44,9 @@ def asks_of(text: str) -> list[Ask]:
 
     When anything is to be done, small talk and mere statements beside it are left out.
     """
-    parts = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+    parts = [part.strip() for part in re.split(r"\n\s*?\n", text, maxsplit=PARAGRAPHS_MAX) if part.strip()]
     asks: list[Ask] = []
-    for part in parts:
+    for part in parts[:PARAGRAPHS_MAX]:
         ask = _ask(part)
         if all((ask.kind, ask.fact, ask.queries) != (known.kind, known.fact, known.queries) for known in asks):
             asks.append(ask)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.providers.offline_replies import OWN_OPENINGS
-from agent.providers.offline_words import folded, keywords, same
+from agent.providers.offline_replies import OWN_MARKS, OWN_OPENINGS
+from agent.providers.offline_words import forms, is_unspaced, keywords, same
 
 FINDINGS_MAX = 5
 ECHO_CHARS_MIN = 8
@@ -19,6 +19,8 @@ _HIT = re.compile(
 _AT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
 _ROLE = re.compile(r" ?\(?\b(user|assistant|owner|system|tool)\)?$")
 _TOOL_CALL = re.compile(r"#\d+\.\d+$")
+_CITES = re.compile(r"`(?:conversation|file|task):")
+_OWN_PAGES = ("file:agents.core.md", "file:heartbeat.md", "file:run-history.md")
 _QUESTION_END = re.compile(r"[?？؟]\W*$")
 
 
@@ -44,26 +46,36 @@ def _hit(ref: str, facts: str, snippet: str) -> Hit:
     # After the source stands who wrote it; a section of a page has no such person, but perhaps a title.
     who = parts[1] if len(parts) > 1 and ref.startswith("conversation:") else ""
     role = _ROLE.search(who)
-    return Hit(ref, snippet.strip(), at, who[: role.start()] if role else who, role[1] if role else "")
+    return Hit(ref, snippet.lstrip("-*•# ").rstrip(), at, who[: role.start()] if role else who, role[1] if role else "")
 
 
-def findings(hits: Sequence[Hit], asked: Sequence[str]) -> list[Hit]:
-    """The best hits that tell something. `asked`: what people wrote in this turn, which is in the index already.
+def findings(hits: Sequence[Hit], asked: Sequence[str], queries: Sequence[str]) -> list[Hit]:
+    """The best hits that tell something, statements before questions.
 
-    Left out: what was asked, in this turn or as an earlier question of the same words; recorded tool calls; the
-    agent's own earlier answers of this kind, which quote what is found again anyway; and repetitions.
+    `asked`: what people wrote in this turn, which is in the index already. `queries`: all wordings searched for. Left
+    out: what was asked, in this turn or as an earlier question of the same words; recorded tool calls and the
+    program's own pages; the agent's own earlier answers of this kind, which quote what is found again anyway;
+    messages that only stand near one that fits, unless they follow a question that fits; and repetitions.
     """
+    words = {form for text in (*asked, *queries) for word in keywords(text, 50) for form in forms(word)}
     questions = [same(text) for text in asked]
-    asked_words = {folded(word) for text in asked for word in keywords(text, 50)}
+    asked_for = {hit.ref for hit in hits if _is_question(hit) and _fits(hit, words)}
     told = [
         hit
         for hit in hits
-        if not (_TOOL_CALL.search(hit.ref) or _is_echo(hit, questions) or _asks_the_same(hit, asked_words))
+        if not (hit.ref.startswith(_OWN_PAGES) or _TOOL_CALL.search(hit.ref) or _is_echo(hit, questions))
+        and not (_is_question(hit) and _says_nothing_more(hit, words))
+        and (_fits(hit, words) or _ref_before(hit.ref) in asked_for)
     ]
-    people_said = [same(hit.snippet) for hit in told if hit.role != "assistant"]
+    kept = _without_repetitions(told)
+    return sorted(kept, key=_is_question)[:FINDINGS_MAX]
+
+
+def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
+    people_said = [same(hit.snippet) for hit in hits if hit.role != "assistant"]
     kept: list[Hit] = []
     seen: list[str] = []
-    for hit in told:
+    for hit in hits:
         said = same(hit.snippet)
         if hit.role == "assistant" and any(len(other) >= ECHO_CHARS_MIN and other in said for other in people_said):
             continue
@@ -71,18 +83,38 @@ def findings(hits: Sequence[Hit], asked: Sequence[str]) -> list[Hit]:
             continue
         seen.append(said)
         kept.append(hit)
-    return kept[:FINDINGS_MAX]
+    return kept
 
 
-def _asks_the_same(hit: Hit, asked_words: set[str]) -> bool:
-    """An earlier question that holds no word beyond those asked for now."""
-    is_question = _QUESTION_END.search(hit.snippet) is not None
-    return is_question and {folded(word) for word in keywords(hit.snippet, 50)} <= asked_words
+def _fits(hit: Hit, words: set[str]) -> bool:
+    """One of the words stands in the excerpt; long ones and those of scripts without blanks may be part of a word."""
+    said = same(hit.snippet)
+    tokens = {form for word in said.split() for form in forms(word)}
+    return bool(tokens & words) or any(word in said for word in words if len(word) >= 5 or is_unspaced(word))
+
+
+def _is_question(hit: Hit) -> bool:
+    return _QUESTION_END.search(hit.snippet) is not None
+
+
+def _says_nothing_more(hit: Hit, words: set[str]) -> bool:
+    """Each of its words is one that is searched for."""
+    return all(words.intersection(forms(word)) for word in keywords(hit.snippet, 50))
+
+
+def _ref_before(ref: str) -> str:
+    """The reference of the message before; empty where there is none."""
+    head, _, number = ref.rpartition("#")
+    return f"{head}#{int(number) - 1}" if head.startswith("conversation:") and number.isdecimal() else ""
 
 
 def _is_echo(hit: Hit, questions: Sequence[str]) -> bool:
     said = same(hit.snippet)
-    own = hit.role == "assistant" and hit.snippet.lstrip("… ").startswith(OWN_OPENINGS)
+    own = hit.role == "assistant" and (
+        hit.snippet.lstrip("… ").startswith(OWN_OPENINGS)
+        or any(mark in hit.snippet for mark in OWN_MARKS)
+        or _CITES.search(hit.snippet) is not None
+    )
     return not said or own or any(_repeats(hit, said, question) for question in questions)
 
 

@@ -68,6 +68,8 @@ OWN_OPENINGS = tuple(
     for text in both.values()
 )
 """How the answers begin that only repeat what is stored elsewhere."""
+OWN_MARKS = tuple(text.partition(":")[0] for text in OFFLINE.values())
+"""What shows that a text is this model's, wherever it stands."""
 
 
 class Finding(Protocol):

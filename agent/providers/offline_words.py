@@ -158,22 +158,36 @@ def keywords(text: str, words_max: int = 8) -> list[str]:
     return list(reversed(unique.values()))[:words_max]
 
 
-def other_wording(words: list[str], words_max: int = 12) -> list[str]:
-    """Other words for the same thing: words of like meaning, in both languages, and stems; never the same list."""
+def forms(word: str) -> frozenset[str]:
+    """A word and its stem, folded: two words are the same when they share one."""
+    word = folded(word)
+    return frozenset((word, _stem(word)))
+
+
+def is_unspaced(word: str) -> bool:
+    """True for a run of a script that is written without blanks."""
+    return _UNSPACED.search(word) is not None
+
+
+def other_wording(words: list[str], words_max: int = 14) -> list[str]:
+    """Other words for the same thing: words of like meaning, in both languages, and stems; never the same list.
+
+    Each word gives its best first, so that the limit leaves something of each.
+    """
     first = [folded(word) for word in words]
-    other: list[str] = []
+    groups: list[list[str]] = []
     for word in first:
         stem = _stem(word)
-        alike = ALIKE.get(word) or ALIKE.get(stem) or ()
-        other += [*alike, stem]
-        if _UNSPACED.fullmatch(word):
-            other += [word[at : at + 2] for at in range(len(word) - 1)]
-    other = [word for word in dict.fromkeys(other) if word]
-    if other == first or not other:
+        pairs = [word[at : at + 2] for at in range(len(word) - 1)] if _UNSPACED.fullmatch(word) else []
+        groups.append([*(ALIKE.get(word) or ALIKE.get(stem) or ()), stem, *pairs])
+    longest_group = max(map(len, groups), default=0)
+    other = [group[n] for n in range(longest_group) for group in groups if n < len(group)]
+    other = [word for word in dict.fromkeys(other) if word][:words_max]
+    if not other or set(other) == set(first):
         # Nothing else is known about these words: fewer of them, or the single one in its other form.
         longest = max(first, key=len, default="")
         other = [longest] if len(first) > 1 else [f"ال{longest}" if is_arabic(longest) else f"{longest}s"]
-    return other[:words_max]
+    return other
 
 
 def _unspaced_keywords(run: str) -> list[str]:

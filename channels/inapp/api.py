@@ -20,7 +20,7 @@ from channels.channel import Accept, NotAccepted
 from channels.inapp.events import Event, EventHub
 from channels.inapp.limits import BODY_BYTES_MAX, KEY_CHARS_MAX, RETRY_SECONDS, TEXT_BYTES_MAX
 from channels.inapp.page import front
-from channels.inapp.ports import Backend, BadQuery, Json, UnknownConversation
+from channels.inapp.ports import Backend, BadQuery, Json, NotDone, UnknownConversation
 from channels.inapp.render import to_html
 from channels.inapp.security import HEADERS, Guard
 from channels.inapp.settings import OWNER_ID
@@ -72,6 +72,9 @@ class Api:
             get("/api/search", self._checked(self._search)),
             get("/api/status", self._checked(self._status)),
             get("/api/runs", self._checked(self._runs)),
+            get("/api/link", self._checked(self._link)),
+            post("/api/deliveries/{key}/retry", self._checked(self._retry)),
+            post("/api/heartbeat/{name}/run", self._checked(self._run_job)),
             get("/api/files/{path:.+}", self._checked(self._file)),
         ]
 
@@ -195,6 +198,28 @@ class Api:
 
     async def _runs(self, request: web.Request) -> web.StreamResponse:
         return _json(await self._backend.runs())
+
+    async def _link(self, request: web.Request) -> web.StreamResponse:
+        """A fresh path of the page with a one-time code, for whoever is let in already."""
+        return _json({"link": f"/?code={self._guard.new_code()}"})
+
+    async def _retry(self, request: web.Request) -> web.StreamResponse:
+        key = request.match_info["key"]
+        if not await self._backend.retry_delivery(key):
+            remedy = "`hudhud queue list` shows the replies there are."
+            raise ApiError(404, "not_found", f"No reply that could be sent again has the key {key}.", remedy)
+        return _json({"key": key, "state": "retry"}, 202)
+
+    async def _run_job(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        try:
+            await self._backend.run_job(name)
+        except LookupError as error:
+            remedy = "`hudhud heartbeat list` shows the jobs there are."
+            raise ApiError(404, "not_found", f"No job is called {name}.", remedy) from error
+        except NotDone as error:
+            raise ApiError(409, "not_done", str(error)) from error
+        return _json({"name": name, "state": "waiting"}, 202)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         """A workspace file: pictures and plain text are shown, everything else is a download."""

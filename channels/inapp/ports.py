@@ -16,6 +16,10 @@ class BadQuery(Exception):
     """A value of a query is not allowed; `str()` is one sentence: which, and what is allowed."""
 
 
+class NotDone(Exception):
+    """What was asked for cannot be done now; `str()` is one sentence."""
+
+
 class Backend(Protocol):
     """The owner's view of the running gateway. Every result is the JSON shape of the contract, section 9.
 
@@ -41,6 +45,14 @@ class Backend(Protocol):
     async def status(self) -> Json: ...
 
     async def runs(self) -> Json: ...
+
+    async def run_job(self, name: str) -> None:
+        """Starts a job of the clock by hand. Raises LookupError for a name that no job has, and NotDone."""
+        ...
+
+    async def retry_delivery(self, key: str) -> bool:
+        """Sends a reply again; False when no reply that could be sent again has this key."""
+        ...
 
     async def stop(self, conversation_id: str) -> bool:
         """Ends the running turn of that conversation; False when none runs."""

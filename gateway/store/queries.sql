@@ -25,6 +25,9 @@ UPDATE conversation SET updated_at = max(updated_at, :now), message_count = :n, 
   ended_at = CASE WHEN :reopen THEN NULL ELSE ended_at END, title = CASE WHEN title = '' THEN :title ELSE title END
 WHERE id = :id
 
+-- name: conversation_said
+UPDATE conversation SET updated_at = max(updated_at, :now), last_text = :last_text WHERE id = :id
+
 -- name: end_conversation
 UPDATE conversation SET ended_at = :now WHERE id = :id AND ended_at IS NULL
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from channels.message import Address
-from gateway.store import deliveries, inbound, loglines, turns
+from gateway.store import deliveries, inbound, loglines, results, turns
 from gateway.store.database import Database
 from gateway.store.indexing import Indexer
 from gateway.store.runs import StoredRuns
@@ -107,22 +107,22 @@ class Store:
         turn_id: str,
         round_number: int,
         rounds: Sequence[str],
-        calls: Sequence[turns.CallRow],
+        calls: Sequence[results.CallRow],
         now: datetime,
     ) -> tuple[str, int, int]:
         return await self._database.write(
-            lambda c: turns.begin_calls(c, self._indexer, turn_id, round_number, rounds, calls, now)
+            lambda c: results.begin_calls(c, self._indexer, turn_id, round_number, rounds, calls, now)
         )
 
     async def end_call(
         self, turn_id: str, call_id: str, output: str, outcome: str, attempts: int, now: datetime
     ) -> None:
         await self._database.write(
-            lambda c: turns.end_call(c, self._indexer, turn_id, call_id, output, outcome, attempts, now)
+            lambda c: results.end_call(c, self._indexer, turn_id, call_id, output, outcome, attempts, now)
         )
 
-    async def finish(self, result: turns.Result) -> turns.Finished:
-        return await self._database.write(lambda c: turns.finish(c, self._indexer, result))
+    async def finish(self, result: results.Result) -> results.Finished:
+        return await self._database.write(lambda c: results.finish(c, self._indexer, result))
 
     async def release(self, turn_id: str) -> None:
         await self._database.write(lambda c: turns.release(c, turn_id))

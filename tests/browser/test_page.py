@@ -164,6 +164,30 @@ async def test_a_turn_that_a_restart_broke_off_starts_again_from_nothing(
     await expect(page.locator(".message.person")).to_have_count(1)
 
 
+async def test_a_turn_whose_row_is_saved_before_its_end_is_shown_once(
+    open_page: OpenPage, backend: FakeBackend
+) -> None:
+    call = {"n": 1, "name": "memory_search", "args": {"query": "code"}, "output": "", "outcome": "running"}
+    about = {"conversation": "i1", "turn": "t"}
+    backend.add_conversation("i1", title="Here")
+    backend.save("i1", "user", "the code?", state="running")
+    row = backend.save("i1", "assistant", "", state="running", tool_calls=[call])
+    backend.publish("tool", {**about, "n": 1, "name": "memory_search", "state": "running"})
+    page = await open_page()
+    await expect(page.locator(".tool")).to_have_count(1)
+    backend.publish("delta", {**about, "text": "It is "})
+    await expect(page.locator(".message.agent")).to_have_count(1)
+    final = {**row, "text": "It is **42**.", "state": "answered", "tool_calls": [{**call, "outcome": "success"}]}
+    backend.saved["i1"]["messages"][1] = final
+    summary = {"id": "i1", "channel": "inapp", "title": "", "message_count": 2, "last_text": "It is 42."}
+    backend.publish("done", {**about, "message": {**final, "tool_calls": []}, "summary": summary, "version": 9})
+    await expect(page.locator(".message.agent strong")).to_have_text("42")
+    await expect(page.locator(".message.agent")).to_have_count(1)
+    await expect(page.locator(".tool.success")).to_have_count(1)
+    await expect(page.locator("#doing")).to_have_text("")
+    await expect(page.locator("#chat-title")).to_have_text("Here")
+
+
 async def test_a_message_that_could_not_be_saved_waits_and_is_taken_once(
     open_page: OpenPage, backend: FakeBackend
 ) -> None:

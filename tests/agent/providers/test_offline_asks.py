@@ -156,7 +156,16 @@ def test_any_text_is_understood_as_something(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["ههه" * 40 + "x", "ok " * 50_000 + "x", "hello, " * 50_000 + "?", "is " + "a " * 50_000, "? " * 50_000]
+    "text",
+    [
+        "ههه" * 40 + "x",
+        "ok " * 50_000 + "x",
+        "hello, " * 50_000 + "?",
+        "is " + "a " * 50_000,
+        "? " * 50_000,
+        "\n\n".join(map(str, range(100_000))),
+        "a" + "\n " * 20_000 + "b",
+    ],
 )
 def test_no_text_takes_long(text: str) -> None:
     begun = time.process_time()

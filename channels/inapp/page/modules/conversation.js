@@ -2,9 +2,11 @@
 
 import { channelMark, el, icon, reconcile } from "./dom.js";
 import { daySeparator, liveMessage, savedMessage, toolDoing, waitingMessage } from "./message.js";
+import { unfinished } from "./state.js";
 import { dayOf, sameDay, word, wordOr } from "./words.js";
 
 const NEAR_END_PX = 80;
+const LONG_WAIT_MS = 15_000;
 const scroller = document.getElementById("scroller");
 const list = document.getElementById("messages");
 const pill = document.getElementById("pill");
@@ -45,7 +47,11 @@ export class Conversation {
   render() {
     const id = this.id;
     const opened = this.state.opened.get(id);
-    const messages = opened ? [...opened.messages.values()].sort((a, b) => a.n - b.n) : [];
+    const live = this.state.turns.has(id);
+    // A turn that is seen live has a row already when it called tools: it is shown once.
+    const messages = [...(opened?.messages.values() ?? [])]
+      .filter((message) => !(live && message.role === "assistant" && unfinished(message)))
+      .sort((a, b) => a.n - b.n);
     const ids = new Set(messages.map((message) => message.id));
     const waiting = this.outbox.of(id).filter((item) => !ids.has(item.messageId));
     const before = { height: scroller.scrollHeight, top: scroller.scrollTop, first: this.first };
@@ -173,8 +179,9 @@ export class Conversation {
     if (turn) return turn.text ? "" : word("doing.thinking");
     if (waiting.some((item) => item.state === "sent")) return word("doing.thinking");
     const last = messages.at(-1);
-    if (last?.role !== "user" || this.state.faults.has(this.id)) return "";
-    return last.state === "running" ? word("doing.thinking") : last.state === "waiting" ? word("doing.waiting") : "";
+    if (!last || !unfinished(last) || this.state.faults.has(this.id)) return "";
+    const long = last.state === "waiting" && Date.now() - new Date(last.at) > LONG_WAIT_MS;
+    return word(long ? "doing.waiting" : "doing.thinking");
   }
 
   get running() {

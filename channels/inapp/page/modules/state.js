@@ -5,6 +5,10 @@ import { load, save } from "./stored.js";
 
 const PAGE = 50;
 const LIST = 100;
+const UNFINISHED = new Set(["waiting", "running"]);
+
+/** Whether a turn still works on the message. */
+export const unfinished = (message) => UNFINISHED.has(message.state);
 
 export class State {
   constructor(onChange) {
@@ -27,7 +31,7 @@ export class State {
   async loadList() {
     try {
       const { conversations } = await get(`/api/conversations?limit=${LIST}`);
-      for (const summary of conversations) this.summaries.set(summary.id, summary);
+      for (const summary of conversations) this.know(summary);
       this.listFault = false;
       if (this.read === null) {
         this.read = {};
@@ -39,6 +43,14 @@ export class State {
     }
     this.listLoaded = true;
     this.onChange("list");
+  }
+
+  /** Takes a summary; one from an event may come without a title, or tell of an earlier message. */
+  know(summary) {
+    const before = this.summaries.get(summary.id);
+    const title = summary.title || before?.title || "";
+    const count = Math.max(summary.message_count ?? 0, before?.message_count ?? 0);
+    this.summaries.set(summary.id, { ...before, ...summary, title, message_count: count });
   }
 
   unread(summary) {
@@ -83,7 +95,7 @@ export class State {
       const found = await get(conversationPath(id, from, to));
       for (const message of found.messages) opened.messages.set(message.n, message);
       const { messages, ...summary } = found;
-      this.summaries.set(id, { ...this.summaries.get(id), ...summary });
+      this.know(summary);
     } catch (error) {
       opened.fault = error.status === 404 ? "gone" : "load";
     }
@@ -130,11 +142,11 @@ export class State {
   }
 
   saved(id, message, summary, turn) {
-    if (summary) this.summaries.set(id, { ...this.summaries.get(id), ...summary });
+    if (summary) this.know(summary);
     else this.loadList();
     this.faults.delete(id);
     const opened = this.opened.get(id);
-    if (message.role === "assistant") this.finish(id, opened, message, turn);
+    if (message.role === "assistant" && !unfinished(message)) this.finish(id, opened, message, turn);
     else if (opened) this.put(id, opened, message);
     if (id === this.current && !document.hidden) this.markRead(id);
     this.onChange("list");
@@ -142,9 +154,12 @@ export class State {
 
   done(id, data) {
     const opened = this.opened.get(id);
+    if (data.summary) this.know(data.summary);
+    if (id === this.current && !document.hidden) this.markRead(id);
+    this.onChange("list");
     if (opened) {
       for (const [n, message] of opened.messages) {
-        if (message.state === "waiting" || message.state === "running") {
+        if (message.role !== "assistant" && unfinished(message)) {
           opened.messages.set(n, { ...message, state: "answered" });
         }
       }
@@ -156,7 +171,8 @@ export class State {
   /** The streamed text stays until the rendered message takes its place, so that nothing flickers. */
   async finish(id, opened, message, turn) {
     const live = this.turns.get(id);
-    if (opened && opened.messages.get(message.n)?.html === undefined) {
+    const known = opened?.messages.get(message.n);
+    if (opened && (known?.html === undefined || known.text !== message.text || unfinished(known))) {
       const found = await get(conversationPath(id, message.n, message.n)).catch(() => null);
       this.put(id, opened, found?.messages[0] ?? message);
     }
