@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from agent.providers.base import ProviderSettings, create
 from agent.turn import run_turn
 from agent.types import JsonObject, Provider, Turn, TurnPort, TurnResult
 from channels import registry
-from channels.channel import Channel, ChannelContext, HasRoutes
+from channels.channel import Channel, ChannelContext, HasRoutes, NotAccepted
 from channels.scheduled.channel import ScheduledChannel
 from channels.scheduled.quiet import is_quiet
 from channels.scheduled.types import CHANNEL_IDS, ScheduledRun
@@ -36,7 +36,7 @@ from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
 from gateway.readlog import ReadLog
-from gateway.store import Store
+from gateway.store import Store, StoreError
 from gateway.supervise import supervise
 from heartbeat.history import RunHistory
 from heartbeat.jobs import HeartbeatFile
@@ -330,7 +330,7 @@ class App:
 
 
 class _Memory:
-    """`channels.channel.ChannelMemory` of one channel."""
+    """`channels.channel.ChannelMemory` of one channel; what cannot be saved is NotAccepted, as with a message."""
 
     def __init__(self, store: Store, channel: str) -> None:
         self._store = store
@@ -340,10 +340,17 @@ class _Memory:
         return await self._store.fact(self._channel, key)
 
     async def put(self, key: str, value: str) -> None:
-        await self._store.put_fact(self._channel, key, value)
+        await self._saved(self._store.put_fact(self._channel, key, value))
 
     async def migrate_chat(self, old_chat_id: str, new_chat_id: str) -> None:
-        await self._store.move_chat(self._channel, old_chat_id, new_chat_id)
+        await self._saved(self._store.move_chat(self._channel, old_chat_id, new_chat_id))
+
+    @staticmethod
+    async def _saved(work: Awaitable[Any]) -> None:
+        try:
+            await work
+        except StoreError as error:
+            raise NotAccepted(str(error)) from error
 
 
 class _RunQueue:

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.cli_errors import FAILED, failed, used_wrongly
 from gateway.cli_lines import Line, line_to
 from gateway.cli_options import Place
-from gateway.cli_output import clean, one_line, print_json, remark, say
+from gateway.cli_output import Wrap, clean, columns, one_line, print_json, remark, say
 
 OPEN = {"waiting", "running"}
 LEAVE = {"/quit", "/exit"}
@@ -44,6 +44,7 @@ class Answer:
         self._live = live and not silent
         self._silent = silent
         self._shown = ""
+        self._wrap = Wrap(columns()) if self._live else None
         self.conversation = ""
         self.message: Mapping[str, Any] | None = None
         self.failed = False
@@ -53,7 +54,7 @@ class Answer:
         if kind == "tool":
             if data["state"] == "running":
                 self._line_end()
-                remark(f"· {data['name']} {one_line(str(data.get('detail', '')))}".rstrip())
+                remark(one_line(f"· {data['name']} {data.get('detail', '')}"), on_one_line=True)
         elif not self._live:
             return
         elif kind == "reset":
@@ -79,7 +80,7 @@ class Answer:
     def _write(self, text: str) -> None:
         self._shown += text
         if not self._silent:
-            sys.stdout.write(clean(text))
+            sys.stdout.write(clean(text) if self._wrap is None else self._wrap.feed(clean(text)))
             sys.stdout.flush()
 
     def _line_end(self) -> None:

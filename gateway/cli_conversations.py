@@ -84,13 +84,13 @@ def _list(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _read(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
-    from gateway.cli_output import print_json, say
+    from gateway.cli_output import print_json, prose
 
     text, shape = asyncio.run(_conversation(where, args))
     if as_json:
         print_json(shape)
     else:
-        say(text)
+        prose(text)
 
 
 async def _conversation(where: Place, args: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -57,14 +58,73 @@ def say(text: str = "") -> None:
     _write(sys.stdout, clean(text))
 
 
+def prose(text: str, indent: str = "") -> None:
+    """Text to be read: on a terminal its lines break between words."""
+    lines = clean(text)
+    if sys.stdout.isatty():
+        wrap = Wrap(columns() - len(indent))
+        lines = wrap.feed(lines) + wrap.rest()
+    _write(sys.stdout, "\n".join(f"{indent}{line}".rstrip() for line in lines.split("\n")))
+
+
+def columns() -> int:
+    """How wide the terminal is."""
+    return shutil.get_terminal_size().columns
+
+
+class Wrap:
+    """Breaks running text between words as it comes; a terminal alone breaks inside them. A word that is longer than
+    a line is left to the terminal."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._column = 0
+        self._gap = ""
+        self._word = ""
+
+    def feed(self, text: str) -> str:
+        """What can be shown now; the last word is held back, as it may go on."""
+        return "".join(self._take(piece) for piece in re.split(r"(\s)", text))
+
+    def rest(self) -> str:
+        """The word that was held back."""
+        from rich.cells import cell_len
+
+        gap, word, length = self._gap, self._word, cell_len(self._word)
+        self._gap = self._word = ""
+        if not word:
+            return ""
+        if self._column > 0 and self._column + len(gap) + length > self._width >= length:
+            self._column = length
+            return f"\n{word}"
+        self._column += len(gap) + length
+        return f"{gap}{word}"
+
+    def _take(self, piece: str) -> str:
+        if not piece.isspace():
+            self._word += piece
+            return ""
+        shown = self.rest()
+        if piece == "\n":
+            self._column, self._gap = 0, ""
+            return f"{shown}\n"
+        self._gap += " " if piece == "\r" else piece
+        return shown
+
+
 def complain(text: str = "") -> None:
     """A line about what is wrong."""
     _write(sys.stderr, clean(text))
 
 
-def remark(text: str) -> None:
-    """A line for a person who is watching; programs do not see it."""
+def remark(text: str, *, on_one_line: bool = False) -> None:
+    """A line for a person who is watching; programs do not see it. `on_one_line`: cut to the terminal's width."""
     if sys.stderr.isatty():
+        if on_one_line:
+            from rich.cells import cell_len, set_cell_size
+
+            if cell_len(text) > columns():
+                text = f"{set_cell_size(text, columns() - 1).rstrip()}…"
         _write(sys.stderr, f"\x1b[2m{clean(text)}\x1b[0m" if _colours(sys.stderr) else clean(text))
 
 

@@ -80,7 +80,7 @@ def _log_to(folder: Path, settings: Settings, level: int) -> None:
         raise HomeError(f"{folder}: cannot be made ({error.strerror}). Check its owner and rights.") from error
     screen = logging.StreamHandler(sys.stderr)
     screen.setLevel(level)
-    screen.setFormatter(_Lines(None, settings, brief=True))
+    screen.setFormatter(_Sentences(settings))
     file = RotatingFileHandler(
         folder / "gateway.log",
         maxBytes=LOG_FILE_BYTES_MAX,
@@ -90,7 +90,7 @@ def _log_to(folder: Path, settings: Settings, level: int) -> None:
         delay=True,
     )
     file.setLevel(logging.INFO)
-    file.setFormatter(_Lines("%(asctime)s %(levelname)s %(name)s: %(message)s", settings))
+    file.setFormatter(_Lines(settings))
     logging.basicConfig(level=logging.INFO, handlers=[screen, file], force=True)
     # A full disk must not print the trace of the logger itself.
     logging.raiseExceptions = False
@@ -99,26 +99,32 @@ def _log_to(folder: Path, settings: Settings, level: int) -> None:
 
 
 class _Lines(logging.Formatter):
-    """Times in UTC; the secrets of the settings as three stars. `brief`: of an error its name, not where it was."""
+    """For the file: times in UTC, the secrets of the settings as three stars."""
 
-    def __init__(self, form: str | None, settings: Settings, *, brief: bool = False) -> None:
-        super().__init__(form)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
         self._secrets = _secrets(settings)
-        self._brief = brief
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
     def format(self, record: logging.LogRecord) -> str:
-        if self._brief:
-            error = record.exc_info[1] if record.exc_info else None
-            line = f"{record.levelname.lower()}: {record.getMessage()}"
-            line += f" ({type(error).__name__}: {error})" if error is not None else ""
-        else:
-            line = super().format(record)
+        line = self._line(record)
         for secret in self._secrets:
             line = line.replace(secret, "***")
         return line
+
+    def _line(self, record: logging.LogRecord) -> str:
+        return super().format(record)
+
+
+class _Sentences(_Lines):
+    """For the screen: what happened; where in the code is in the file."""
+
+    def _line(self, record: logging.LogRecord) -> str:
+        error = record.exc_info[1] if record.exc_info else None
+        cause = "" if error is None else f" ({type(error).__name__}: {error})"
+        return f"{record.levelname.lower()}: {record.getMessage()}{cause}"
 
 
 def _secrets(section: object) -> list[str]:

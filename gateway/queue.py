@@ -268,7 +268,8 @@ class Queue:
             target=target,
             target_cut=cut,
             delivery="suppressed" if quiet else "sent" if info is not None and info.saved_is_sent else "planned",
-            reply_to=last.message_id if first.origin == "person" else None,
+            # A private chat has the sender's id: there an answer needs no quote above it.
+            reply_to=last.message_id if first.origin == "person" and first.address.chat_id != first.sender_id else None,
             now=self._now(),
         )
         finished = await self._store_finish(saved)

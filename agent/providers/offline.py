@@ -15,7 +15,7 @@ from agent.fence import spoken, unfence
 from agent.providers import offline_replies as replies
 from agent.providers.base import ProviderSettings
 from agent.providers.offline_asks import SMALL_TALK, Ask, asks_of, without_schedule_line
-from agent.providers.offline_hits import findings, hits_of
+from agent.providers.offline_hits import Hit, findings, hits_of
 from agent.types import JsonObject, Message, Prompt, StreamChunk, ToolCall, Usage
 
 QUIET = "HEARTBEAT_OK"
@@ -198,9 +198,11 @@ def _one_call(ask: Ask, situation: _Situation, tool: str, args: dict[str, str], 
 
 
 def _search(ask: Ask, situation: _Situation) -> _Step:
-    """The first wording, then the second when that brought nothing, then what was found, or that nothing was."""
+    """The first wording, the second unless what came fits well, then what was found, or that nothing was."""
     tool = "memory_search"
     searched: list[str] = []
+    hits: list[Hit] = []
+    found: list[Hit] = []
     for query in ask.queries:
         made = situation.result(tool, "query", query)
         if made is None:
@@ -211,9 +213,12 @@ def _search(ask: Ask, situation: _Situation) -> _Step:
         if not made.ok:
             return _Step(replies.failed(tool, made.text, ask.arabic))
         searched.append(query)
-        hits = findings(hits_of(made.text), situation.texts, ask.queries)
-        if hits:
-            return _Step(replies.found(hits, ask.arabic))
+        hits += hits_of(made.text)
+        found, fits_well = findings(hits, situation.texts, ask.queries[0])
+        if fits_well:
+            break
+    if found:
+        return _Step(replies.found(found, ask.arabic))
     return _Step(replies.nothing_found(searched, ask.arabic) if searched else _unable(tool, ask.arabic))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.providers.offline_replies import OWN_MARKS, OWN_OPENINGS
-from agent.providers.offline_words import forms, is_unspaced, keywords, same
+from agent.providers.offline_words import alike_forms, forms, is_unspaced, keywords, same
 
 FINDINGS_MAX = 5
 ECHO_CHARS_MIN = 8
@@ -20,7 +20,7 @@ _AT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
 _ROLE = re.compile(r" ?\(?\b(user|assistant|owner|system|tool)\)?$")
 _TOOL_CALL = re.compile(r"#\d+\.\d+$")
 _CITES = re.compile(r"`(?:conversation|file|task):")
-_OWN_PAGES = ("file:agents.core.md", "file:heartbeat.md", "file:run-history.md")
+_OWN_PAGES = ("file:agents.core.md", "file:heartbeat.md", "file:run-history.md", "file:identity/soul.md")
 _QUESTION_END = re.compile(r"[?？؟]\W*$")
 
 
@@ -49,26 +49,30 @@ def _hit(ref: str, facts: str, snippet: str) -> Hit:
     return Hit(ref, snippet.lstrip("-*•# ").rstrip(), at, who[: role.start()] if role else who, role[1] if role else "")
 
 
-def findings(hits: Sequence[Hit], asked: Sequence[str], queries: Sequence[str]) -> list[Hit]:
-    """The best hits that tell something, statements before questions.
+def findings(hits: Sequence[Hit], asked: Sequence[str], query: str) -> tuple[list[Hit], bool]:
+    """The best hits that tell something, statements before questions; and whether they fit well.
 
-    `asked`: what people wrote in this turn, which is in the index already. `queries`: all wordings searched for. Left
-    out: what was asked, in this turn or as an earlier question of the same words; recorded tool calls and the
-    program's own pages; the agent's own earlier answers of this kind, which quote what is found again anyway;
+    `asked`: what people wrote in this turn, which is in the index already. `query`: the first wording; a hit fits by
+    the number of its words, or words of like meaning, and those that fit half as well as the best are left out.
+    Left out too: what was asked, in this turn or as an earlier question of the same words; recorded tool calls and
+    the program's own pages; the agent's own earlier answers of this kind, which quote what is found again anyway;
     messages that only stand near one that fits, unless they follow a question that fits; and repetitions.
     """
-    words = {form for text in (*asked, *queries) for word in keywords(text, 50) for form in forms(word)}
+    groups = [alike_forms(word) for word in keywords(query, 50)]
     questions = [same(text) for text in asked]
-    asked_for = {hit.ref for hit in hits if _is_question(hit) and _fits(hit, words)}
+    fit = {hit: _fit(hit, groups) for hit in dict.fromkeys(hits)}
+    asked_for = {hit.ref for hit in fit if fit[hit] and _is_question(hit)}
+    fit.update({hit: 1 for hit in fit if not fit[hit] and _ref_before(hit.ref) in asked_for})
+    known = frozenset[str]().union(*groups, *(forms(word) for text in asked for word in keywords(text, 50)))
     told = [
         hit
-        for hit in hits
+        for hit in fit
         if not (hit.ref.startswith(_OWN_PAGES) or _TOOL_CALL.search(hit.ref) or _is_echo(hit, questions))
-        and not (_is_question(hit) and _says_nothing_more(hit, words))
-        and (_fits(hit, words) or _ref_before(hit.ref) in asked_for)
+        and not (_is_question(hit) and _says_nothing_more(hit, known))
     ]
-    kept = _without_repetitions(told)
-    return sorted(kept, key=_is_question)[:FINDINGS_MAX]
+    best = max((fit[hit] for hit in told), default=0)
+    kept = _without_repetitions([hit for hit in told if fit[hit] * 2 > best or _ref_before(hit.ref) in asked_for])
+    return sorted(kept, key=_is_question)[:FINDINGS_MAX], best * 2 > len(groups)
 
 
 def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
@@ -86,20 +90,23 @@ def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
     return kept
 
 
-def _fits(hit: Hit, words: set[str]) -> bool:
-    """One of the words stands in the excerpt; long ones and those of scripts without blanks may be part of a word."""
+def _fit(hit: Hit, groups: Sequence[frozenset[str]]) -> int:
+    """How many of the words stand in the excerpt; long ones and those without blanks may be part of a word."""
     said = same(hit.snippet)
     tokens = {form for word in said.split() for form in forms(word)}
-    return bool(tokens & words) or any(word in said for word in words if len(word) >= 5 or is_unspaced(word))
+    return sum(
+        not tokens.isdisjoint(group) or any(word in said for word in group if len(word) >= 5 or is_unspaced(word))
+        for group in groups
+    )
 
 
 def _is_question(hit: Hit) -> bool:
     return _QUESTION_END.search(hit.snippet) is not None
 
 
-def _says_nothing_more(hit: Hit, words: set[str]) -> bool:
+def _says_nothing_more(hit: Hit, known: frozenset[str]) -> bool:
     """Each of its words is one that is searched for."""
-    return all(words.intersection(forms(word)) for word in keywords(hit.snippet, 50))
+    return not any(known.isdisjoint(forms(word)) for word in keywords(hit.snippet, 50))
 
 
 def _ref_before(ref: str) -> str:

@@ -164,6 +164,11 @@ def forms(word: str) -> frozenset[str]:
     return frozenset((word, _stem(word)))
 
 
+def alike_forms(word: str) -> frozenset[str]:
+    """The forms of a word and of the words of like meaning; of a run without blanks also its pairs."""
+    return frozenset(form for other in (word, *_alternatives(folded(word))) for form in forms(other))
+
+
 def is_unspaced(word: str) -> bool:
     """True for a run of a script that is written without blanks."""
     return _UNSPACED.search(word) is not None
@@ -175,11 +180,7 @@ def other_wording(words: list[str], words_max: int = 14) -> list[str]:
     Each word gives its best first, so that the limit leaves something of each.
     """
     first = [folded(word) for word in words]
-    groups: list[list[str]] = []
-    for word in first:
-        stem = _stem(word)
-        pairs = [word[at : at + 2] for at in range(len(word) - 1)] if _UNSPACED.fullmatch(word) else []
-        groups.append([*(ALIKE.get(word) or ALIKE.get(stem) or ()), stem, *pairs])
+    groups = [_alternatives(word) for word in first]
     longest_group = max(map(len, groups), default=0)
     other = [group[n] for n in range(longest_group) for group in groups if n < len(group)]
     other = [word for word in dict.fromkeys(other) if word][:words_max]
@@ -188,6 +189,13 @@ def other_wording(words: list[str], words_max: int = 14) -> list[str]:
         longest = max(first, key=len, default="")
         other = [longest] if len(first) > 1 else [f"ال{longest}" if is_arabic(longest) else f"{longest}s"]
     return other
+
+
+def _alternatives(word: str) -> list[str]:
+    """For a folded word: words of like meaning, its stem, and the pairs of a run without blanks."""
+    stem = _stem(word)
+    pairs = [word[at : at + 2] for at in range(len(word) - 1)] if _UNSPACED.fullmatch(word) else []
+    return [*(ALIKE.get(word) or ALIKE.get(stem) or ()), stem, *pairs]
 
 
 def _unspaced_keywords(run: str) -> list[str]:

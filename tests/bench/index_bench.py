@@ -24,6 +24,7 @@ CHATS = 200
 ROWS_A_COMMIT = 1_000
 SINGLE_ROWS = 500
 QUERIES = 60
+QUERY_WORDS = 8
 START = datetime(2024, 1, 1, tzinfo=UTC)
 OWNER = Person("telegram:1", "Owner", "owner")
 SYLLABLES = (
@@ -131,7 +132,7 @@ async def _measure(folder: Path, count: int) -> dict[str, Any]:
     cortex = Cortex(folder / "index.db", folder, write, ZoneInfo("UTC"))
     await cortex.open()
     everything = Viewer(OWNER)
-    asked = [message.text for message in rng.sample(messages, QUERIES)]
+    asked = [" ".join(message.text.split()[:QUERY_WORDS]) for message in rng.sample(messages, QUERIES)]
     for text in asked[:3]:
         await cortex.search(everything, text)
     over_all = await _timed([lambda text=text: cortex.search(everything, text) for text in asked])

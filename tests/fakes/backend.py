@@ -42,6 +42,7 @@ class FakeBackend:
         self.publish: Publish = lambda kind, data: None
         self.refusal: Exception | None = None
         self.stopped: list[str] = []
+        self.started_jobs: list[str] = []
         self.hits: Sequence[Json] = ()
         self.state: dict[str, Any] = {
             "version": "0.1.0",
@@ -126,6 +127,12 @@ class FakeBackend:
             raise UnknownConversation(conversation_id)
         self.stopped.append(conversation_id)
         return True
+
+    async def run_job(self, name: str) -> None:
+        self.started_jobs.append(name)
+
+    async def retry_delivery(self, key: str) -> bool:
+        return key in self.keys
 
     async def events_since(self, version: int) -> list[tuple[int, Json]]:
         return [(at, data) for at, data in self.journal if at > version]

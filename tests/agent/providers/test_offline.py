@@ -136,6 +136,46 @@ async def test_echoes_of_the_question_are_no_findings(echo: Hit) -> None:
     assert "`file:a b.md#L7`" in found
 
 
+async def test_what_fits_half_as_well_is_left_out() -> None:
+    weak = hit("My dog called at noon", "conversation:c1#1")
+    answer = await Talk("When is my dentist appointment?").answer(lambda _: results(weak, hit(DENTIST)))
+    assert DENTIST in answer
+    assert "dog" not in answer
+
+
+async def test_a_poor_fit_is_told_only_after_the_second_wording() -> None:
+    talk = Talk("Where does my brother live?")
+    replies = iter([results(hit("They live on the hill")), results(hit("أخي يسكن في جدة", "conversation:c1#8"))])
+    answer = await talk.answer(lambda _: next(replies))
+    assert len(talk.calls) == 2
+    assert "أخي يسكن في جدة" in answer
+    assert "hill" not in answer
+
+
+async def test_a_message_near_a_hit_counts_only_when_it_follows_a_question_that_fits() -> None:
+    asked = hit("Omar, when is the dentist appointment of Lina?", "conversation:c2#4", sender="Sara")
+    reply = hit("Tuesday at five", "conversation:c2#5", sender="Omar")
+    near = hit("Good morning all", "conversation:c2#3", sender="Omar")
+    answer = await Talk("When is the dentist appointment?").answer(lambda _: results(near, asked, reply))
+    assert answer.index("Tuesday at five") < answer.index("of Lina?")
+    assert "Good morning" not in answer
+
+
+async def test_the_programs_own_pages_are_no_findings() -> None:
+    page = hit("Daily (08:00) dentist appointment", "file:heartbeat.md#L3", role="", sender="")
+    assert "found nothing" in await Talk("When is my dentist appointment?").answer(lambda _: results(page))
+
+
+async def test_a_question_in_one_language_finds_what_was_said_in_the_other() -> None:
+    talk = Talk("متى موعد طبيب الأسنان؟")
+
+    def run(call: ToolCall) -> str:
+        return results(hit(DENTIST)) if "dentist" in str(call.args["query"]) else results()
+
+    assert DENTIST in await talk.answer(run)
+    assert len(talk.calls) == 2
+
+
 async def test_what_the_agent_repeated_is_not_quoted_beside_the_source() -> None:
     own = hit(f"As Sara wrote: {DENTIST}.", ref="conversation:c1#9", role="assistant", sender="Hudhud")
     answer = await Talk("When is my dentist appointment?").answer(lambda _: results(own, hit(DENTIST)))

@@ -165,7 +165,7 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("hashchange", go);
 desk.addEventListener("change", go);
 
-setUpSearch(open);
+setUpSearch(state, open);
 renderList();
 go();
 listen(onEvent, onLine);

@@ -70,17 +70,18 @@ function sessionRow(state, summary, onOpen) {
   return row;
 }
 
-/** The last line without the marks of its formats. */
+/** Text as one line, without the marks of its formats. */
 function oneLine(text = "") {
   return text
-    .slice(0, 300)
+    .slice(0, 600)
+    .replace(/^\s*[-+]\s/gm, "")
     .replace(/```\w*/g, " ")
     .replace(/[*`#>|]+/g, "")
     .replace(/\s+/g, " ")
     .trim();
 }
 
-export function setUpSearch(onOpen) {
+export function setUpSearch(state, onOpen) {
   let timer = null;
   let asked = 0;
 
@@ -94,7 +95,7 @@ export function setUpSearch(onOpen) {
     if (!active) return hits.replaceChildren();
     try {
       const found = await get(`/api/search?${new URLSearchParams({ query: words, limit: "30" })}`);
-      if (mine === asked) hits.replaceChildren(...results(words, found, onOpen));
+      if (mine === asked) hits.replaceChildren(...results(state, words, found, onOpen));
     } catch {
       if (mine !== asked) return;
       hits.replaceChildren(
@@ -131,7 +132,7 @@ export function setUpSearch(onOpen) {
   });
 }
 
-function results(words, found, onOpen) {
+function results(state, words, found, onOpen) {
   const nodes = [];
   if (found.indexing) nodes.push(el("p", { class: "note" }, word("search.indexing")));
   if (!found.hits.length) {
@@ -139,7 +140,7 @@ function results(words, found, onOpen) {
     return [...nodes, el("div", { class: "empty" }, none, el("p", {}, word("search.none.hint")))];
   }
   nodes.push(el("p", { class: "hits-count" }, word("search.count", { count: found.hits.length })));
-  return [...nodes, ...found.hits.map((hit) => hitRow(hit, words, onOpen))];
+  return [...nodes, ...found.hits.map((hit) => hitRow(state, hit, words, onOpen))];
 }
 
 /** The text with the words that were looked for marked, as far as they stand there letter by letter. */
@@ -150,8 +151,11 @@ function marked(text, words) {
   return text.split(found).map((part, index) => (index % 2 ? el("mark", {}, part) : part));
 }
 
-function hitRow(hit, words, onOpen) {
+function hitRow(state, hit, words, onOpen) {
   const place = /^conversation:([^#]+)(?:#(\d+))?/.exec(hit.ref);
+  const summary = place && state.summaries.get(place[1]);
+  const own = hit.role === "owner" || (hit.role === "user" && summary?.channel === "inapp");
+  const speaker = hit.role === "assistant" ? word("role.agent") : own ? word("role.you") : hit.sender;
   const at = hit.at ? new Date(hit.at) : null;
   const open = () => (place ? onOpen(place[1], place[2] ? Number(place[2]) : undefined) : showHit(hit));
   return el(
@@ -160,9 +164,9 @@ function hitRow(hit, words, onOpen) {
     el(
       "span",
       { class: "from" },
-      el("bdi", {}, hit.title || hit.sender || hit.source),
+      el("bdi", {}, summary?.title || hit.title || hit.source),
       at ? el("time", { datetime: hit.at, title: exactTimeOf(at) }, shortTimeOf(at)) : null,
     ),
-    el("span", { class: "snippet", dir: "auto" }, marked(hit.snippet, words)),
+    el("span", { class: "snippet", dir: "auto" }, speaker ? `${speaker}: ` : null, marked(oneLine(hit.snippet), words)),
   );
 }

@@ -35,8 +35,9 @@ export function savedMessage(message, { follows, own, named }) {
   article.append(body(message.text, message.html));
   const time = el("time", { datetime: message.at, title: exactTimeOf(at) }, timeOf(at));
   const fault = FINAL_STATES[message.state];
+  const stopped = message.flags?.includes("stopped") && word("state.stopped");
   const state = fault ? el("span", { class: "bad" }, word(fault)) : kind === "person" && own && sign("tick", "state.saved");
-  article.append(el("p", { class: "under" }, time, state));
+  article.append(el("p", { class: "under" }, time, state, stopped));
   return article;
 }
 
