@@ -16,9 +16,9 @@ from agent.brain import Brain, build_brain
 from agent.capabilities.introspect.tools import Introspect
 from agent.cortex.search import Cortex
 from agent.hippocampus.knowledge import Knowledge
-from agent.providers.base import ProviderSettings, create
+from agent.providers.base import ProviderSettings, create, warm
 from agent.turn import run_turn
-from agent.types import JsonObject, Provider, Turn, TurnPort, TurnResult
+from agent.types import JsonObject, Provider, ToolFailure, Turn, TurnPort, TurnResult
 from channels import registry
 from channels.channel import Channel, ChannelContext, HasRoutes, NotAccepted
 from channels.scheduled.channel import ScheduledChannel
@@ -186,6 +186,7 @@ class App:
             self.runner.start()
             self._stack.push_async_callback(self.runner.stop)
         self.health.ready = True
+        self._run(warm(self._provider))
 
     def _build_brain(self) -> Brain:
         model = self.settings.model
@@ -301,14 +302,21 @@ class App:
 
     async def _catch_up(self) -> None:
         """The rest of a new index, and the workspace files that changed, while answers go on."""
-        while self.library.cortex.indexing:
-            self.library.cortex.indexing = await self.store.catch_up_index()
-        await self.library.cortex.update_files()
+        try:
+            while self.library.cortex.indexing:
+                self.library.cortex.indexing = await self.store.catch_up_index()
+            await self.library.cortex.update_files()
+        except (StoreError, ToolFailure, OSError) as error:
+            LOG.error("the index is not up to date: %s", error)
 
     async def _keep_marks(self) -> None:
         while True:
             await asyncio.sleep(READLOG_MARK_SECONDS)
-            await self.readlog.mark()
+            try:
+                await self.readlog.mark()
+            except (StoreError, OSError) as error:
+                # A mark only spares the next start some reading.
+                LOG.warning("the read logs were not marked: %s", error)
 
     def _run(self, work: Any) -> None:
         self._tasks.append(asyncio.create_task(work))

@@ -31,6 +31,7 @@ OWNER = Viewer(Person("owner", "owner", "owner"))
 """The page, the API and the command line are the owner's."""
 
 STATUS_JOBS = 5
+NUMBER_DIGITS_MAX = 15
 _NUMBERS = frozenset({"limit", "from", "to"})
 
 
@@ -153,9 +154,12 @@ class OwnerBackend:
 
     def workspace_file(self, path: str) -> Path:
         root = self.workspace.resolve()
-        found = (root / path).resolve()
-        inside = found.is_relative_to(root)
-        if not inside or not found.is_file() or any(part.startswith(".") for part in found.relative_to(root).parts):
+        try:
+            found = (root / path).resolve()
+            is_file = found.is_relative_to(root) and found.is_file()
+        except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, NUL
+            raise FileNotFoundError(path) from error
+        if not is_file or any(part.startswith(".") for part in found.relative_to(root).parts):
             raise FileNotFoundError(path)
         return found
 
@@ -175,7 +179,7 @@ def _args(query: Mapping[str, str]) -> dict[str, Any]:
     args: dict[str, Any] = {}
     for name, value in query.items():
         if name in _NUMBERS:
-            if not value.isdecimal():
+            if not value.isdecimal() or len(value) > NUMBER_DIGITS_MAX:
                 raise BadQuery(f"`{name}` must be a whole number, not `{value}`.")
             args[name] = int(value)
         elif value:

@@ -35,8 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str], *, as_json: bool, debug: bool) -> int:
     try:
+        import logging
+
         from gateway.cli_app import run_command
 
+        logging.basicConfig(
+            level=logging.INFO if debug else logging.ERROR, format="%(levelname)s %(name)s: %(message)s"
+        )
         code = run_command(given)
         sys.stdout.flush()
         return code

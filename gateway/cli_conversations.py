@@ -76,7 +76,6 @@ def _list(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
                 )
                 for conversation in answer["conversations"]
             ],
-            whole=("id", "updated", "channel", "messages"),
             right=("messages",),
         )
     else:

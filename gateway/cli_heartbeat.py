@@ -92,8 +92,9 @@ def _list(where: Place, as_json: bool) -> None:
                 )
                 for job in jobs
             ],
-            whole=("next", "last", "last run"),
+            short=("job",),
             state="last",
+            wrap=True,
         )
     else:
         remark(f"No job is written in {where.home / 'workspace' / 'heartbeat.md'} yet.")
@@ -116,7 +117,7 @@ def _next(where: Place, name: str | None, count: int, as_json: bool) -> None:
     if as_json:
         print_json({"next": [{"name": job, "at": at.isoformat()} for job, at in times]})
     elif times:
-        table(("due", "job"), [(when(at, where.zone), job) for job, at in times], whole=("due",))
+        table(("due", "job"), [(when(at, where.zone), job) for job, at in times], short=("job",))
     else:
         remark("Nothing is due." if where.settings.heartbeat.enabled else "The clock is off.")
 
@@ -145,8 +146,10 @@ def _history(where: Place, limit: int, as_json: bool) -> None:
             )
             for run in runs
         ],
-        whole=("due", "outcome", "took"),
+        short=("job",),
+        right=("took",),
         state="outcome",
+        wrap=True,
     )
 
 

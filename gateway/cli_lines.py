@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import queue
 import secrets
 import threading
@@ -93,7 +92,6 @@ class OwnLine:
     def __init__(self, place: Place) -> None:
         from gateway.app import App
 
-        logging.getLogger().setLevel(logging.ERROR)
         self._app = App(place.home, _alone(place), serve=False)
         self._found: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._loop = asyncio.new_event_loop()

@@ -85,7 +85,7 @@ def save(
 def _search(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
     from agent.types import ToolFailure
     from gateway.cli_errors import used_wrongly
-    from gateway.cli_output import one_line, print_json, prose, remark, say, styled, when
+    from gateway.cli_output import one_line, print_json, prose, remark, say, when
 
     async def found() -> dict[str, Any]:
         from gateway.cli_library import opened, owner_call
@@ -105,11 +105,11 @@ def _search(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
             say()
         who = hit["sender"] or (hit["role"] if hit["channel"] else "")
         about = [hit["channel"] or hit["source"], who, hit["title"], when(hit["at"], where.zone)]
-        styled((hit["ref"], "bold"))
+        say(hit["ref"], "bold")
         prose(" · ".join(one_line(part) for part in about if part), "  ")
         prose(one_line(hit["snippet"]), "  ")
     if not answer["hits"]:
-        remark(" ".join(part for part in ("Nothing found.", answer["hint"]) if part))
+        remark(answer["hint"] or "Nothing found.")
     if answer["indexing"]:
         remark("The index is still being built: there may be more.")
 

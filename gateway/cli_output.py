@@ -9,21 +9,20 @@ import shutil
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 from zoneinfo import ZoneInfo
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 PIPE_COLUMNS = 10_000
 """Width of a table that no terminal shows: nothing is cut."""
+SHORT_CELLS = 24
+LAST_CELLS_MIN = 20
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+_CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 _COLOURS = {
     "connected": "green",
     "ok": "green",
     "success": "green",
-    "waiting": "",
     "off": "dim",
     "starting": "yellow",
     "degraded": "yellow",
@@ -36,7 +35,7 @@ _COLOURS = {
     "conflict": "red",
     "replaced": "red",
     "rejected": "red",
-    "logged_out": "red",
+    "logged out": "red",
     "banned": "red",
     "outdated": "red",
     "failed": "red",
@@ -53,9 +52,9 @@ def print_json(value: Any) -> None:
     _write(sys.stdout, _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
-def say(text: str = "") -> None:
-    """A line of data."""
-    _write(sys.stdout, clean(text))
+def say(text: str = "", style: str = "", *, head: str = "") -> None:
+    """A line of data; `head` stands dim before it."""
+    _write(sys.stdout, painted(head, "dim") + painted(clean(text), style))
 
 
 def prose(text: str, indent: str = "") -> None:
@@ -91,9 +90,9 @@ class Wrap:
         from rich.cells import cell_len
 
         gap, word, length = self._gap, self._word, cell_len(self._word)
-        self._gap = self._word = ""
         if not word:
             return ""
+        self._gap = self._word = ""
         if self._column > 0 and self._column + len(gap) + length > self._width >= length:
             self._column = length
             return f"\n{word}"
@@ -120,12 +119,8 @@ def complain(text: str = "") -> None:
 def remark(text: str, *, on_one_line: bool = False) -> None:
     """A line for a person who is watching; programs do not see it. `on_one_line`: cut to the terminal's width."""
     if sys.stderr.isatty():
-        if on_one_line:
-            from rich.cells import cell_len, set_cell_size
-
-            if cell_len(text) > columns():
-                text = f"{set_cell_size(text, columns() - 1).rstrip()}…"
-        _write(sys.stderr, f"\x1b[2m{clean(text)}\x1b[0m" if _colours(sys.stderr) else clean(text))
+        text = cut(text, columns()) if on_one_line else "\n".join(wrapped(text, columns()))
+        _write(sys.stderr, painted(clean(text), "dim", sys.stderr))
 
 
 def _write(stream: TextIO, line: str) -> None:
@@ -166,71 +161,67 @@ def table(
     head: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    whole: Sequence[str] = (),
+    short: Sequence[str] = (),
     right: Sequence[str] = (),
     state: str = "",
+    wrap: bool = False,
 ) -> None:
-    """Aligned columns under a dim head. On a terminal long cells are cut, but never those of the columns `whole`.
-    Columns in `right` hold numbers. The column `state` is coloured by what it says. Columns that are empty throughout
-    are left out."""
-    from rich.table import Table
-    from rich.text import Text
+    """Aligned columns under a dim head; columns that are empty throughout are left out.
 
-    shown = [at for at in range(len(head)) if any(row[at] for row in rows)]
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(head))
-    for at in shown:
-        fixed = head[at] in whole
-        width = max(_cells(head[at]), *(_cells(row[at]) for row in rows)) if fixed else None
-        grid.add_column(
-            head[at],
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=width,
-            justify="right" if head[at] in right else "left",
-        )
-    for row in rows:
-        cells = (
-            Text(
-                one_line(row[at]), _COLOURS.get(row[at].split()[0] if row[at] else "", "") if head[at] == state else ""
-            )
-            for at in shown
-        )
-        grid.add_row(*cells)
-    _print(grid)
-
-
-def _cells(text: str) -> int:
+    On a terminal the last column takes what room is left: its cells are cut, or with `wrap` go on below. Cells of the
+    columns `short` are cut to SHORT_CELLS there, all others stand whole. Columns `right` hold numbers. The column
+    `state` is coloured by what it says.
+    """
     from rich.cells import cell_len
 
-    return cell_len(one_line(text))
+    shown = [at for at in range(len(head)) if any(row[at] for row in rows)]
+    cells = [[one_line(row[at]) for at in shown] for row in rows]
+    names = [head[at] for at in shown]
+    on_terminal = sys.stdout.isatty()
+    if on_terminal:
+        for row in cells:
+            row[:] = [cut(cell, SHORT_CELLS) if name in short else cell for name, cell in zip(names, row, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
+    before = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    room = max(LAST_CELLS_MIN, columns() - before) if on_terminal else PIPE_COLUMNS
+    _row(names, widths, right, ["dim"] * len(names))
+    for row in cells:
+        *_, last = row
+        lines = wrapped(last, room) if wrap else [cut(last, room)]
+        colours = [_COLOURS.get(cell, "") if name == state else "" for name, cell in zip(names, row, strict=True)]
+        _row([*row[:-1], lines[0]], widths, [at for at in right if at != names[-1]], colours, names)
+        for line in lines[1:]:
+            _write(sys.stdout, " " * before + line)
 
 
-def styled(*parts: tuple[str, str]) -> None:
-    """One line of (text, style) pieces."""
-    from rich.text import Text
+def _row(
+    cells: Sequence[str], widths: Sequence[int], right: Sequence[str], styles: Sequence[str], names: Sequence[str] = ()
+) -> None:
+    from rich.cells import cell_len
 
-    _print(Text.assemble(*((clean(text), style) for text, style in parts)))
-
-
-def coloured(state: str) -> tuple[str, str]:
-    """A state with its colour, for `styled`."""
-    return state, _COLOURS.get(state, "")
-
-
-def _print(thing: Any) -> None:
-    console = _console()
-    with console.capture() as captured:
-        console.print(thing, soft_wrap=not hasattr(thing, "columns"))
-    # The grid fills its last column with blanks; nobody needs them.
-    for line in captured.get().splitlines():
-        _write(sys.stdout, line.rstrip())
+    parts: list[str] = []
+    for cell, width, style, name in zip(cells, widths, styles, names or cells, strict=True):
+        blanks = " " * max(0, width - cell_len(cell))
+        shown = painted(cell, style)
+        parts.append(f"{blanks}{shown}" if name in right else f"{shown}{blanks}")
+    _write(sys.stdout, "  ".join(parts).rstrip())
 
 
-def _console() -> Console:
-    from rich.console import Console
+def cut(text: str, width: int) -> str:
+    """The text in at most `width` cells of a terminal, with a mark where something is left out."""
+    from rich.cells import cell_len, set_cell_size
 
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else PIPE_COLUMNS, highlight=False, markup=False)
+    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
 
 
-def _colours(stream: Any) -> bool:
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def wrapped(text: str, width: int) -> list[str]:
+    """The text as lines of at most `width` cells, broken between words."""
+    wrap = Wrap(width)
+    return (wrap.feed(text) + wrap.rest()).split("\n")
+
+
+def painted(text: str, style: str, stream: TextIO | None = None) -> str:
+    """The text in a style (`bold`, `dim` or a colour), where the stream (stdout) is a terminal that shows colours."""
+    shown_on = stream or sys.stdout
+    colourful = shown_on.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if text and style and colourful else text

@@ -80,7 +80,7 @@ def _list(where: Place, as_json: bool) -> None:
                 (message["message_id"], message["sessionKey"], message["state"], when(message["since"], where.zone))
                 for message in waiting
             ],
-            whole=("message", "since", "state"),
+            short=("session",),
             state="state",
         )
     if waiting and deliveries:
@@ -99,8 +99,10 @@ def _list(where: Place, as_json: bool) -> None:
                 )
                 for delivery in deliveries
             ],
-            whole=("reply", "state", "tries", "next try"),
+            short=("to",),
+            right=("tries",),
             state="state",
+            wrap=True,
         )
     if not waiting and not deliveries:
         remark("Nothing waits.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.cli_options import Place
-from gateway.cli_output import lasted, print_json, say, styled, table, when
+from gateway.cli_output import lasted, print_json, say, table, when
 
 
 def status(place: Place, *, link: bool, as_json: bool) -> None:
@@ -27,13 +27,13 @@ def _link(link: str, address: str) -> str:
 
 def _show(place: Place, found: dict[str, Any], address: str) -> None:
     queue = found["queue"]
-    styled(("Hudhud ", "bold"), (f"{found['version']}, running for {lasted(found['uptime_seconds'])}", ""))
-    rows = [("page", address), ("model", str(found.get("model", ""))), ("waiting", _waiting(queue))]
+    say(f"Hudhud {found['version']}, running for {lasted(found['uptime_seconds'])}")
+    rows = [("page", address), ("model", _model(found.get("model", ""))), ("queue", _queue(queue))]
     if found["index"].get("indexing"):
         rows.append(("index", "still reading what is new"))
     for name, value in rows:
         if value:
-            styled((f"{name:<10}", "dim"), (value, ""))
+            say(value, head=f"{name:<10}")
     say()
     table(
         ("channel", "state", "last received", "last sent", "remark"),
@@ -47,18 +47,29 @@ def _show(place: Place, found: dict[str, Any], address: str) -> None:
             )
             for channel in found["channels"]
         ],
-        whole=("channel", "state", "last received", "last sent"),
         state="state",
+        wrap=True,
     )
     if found["next_jobs"]:
         say()
         table(
             ("next", "job"),
             [(when(job["at"], place.zone), job["name"]) for job in found["next_jobs"]],
-            whole=("next",),
         )
 
 
-def _waiting(queue: dict[str, Any]) -> str:
-    waiting, deliveries = queue["waiting"], queue["deliveries"]
-    return f"{waiting} {'message' if waiting == 1 else 'messages'}, {deliveries} on the way out"
+def _model(name: str) -> str:
+    """Provider and model; one word where they are called the same."""
+    return " ".join(dict.fromkeys(name.split()))
+
+
+def _queue(queue: dict[str, int]) -> str:
+    parts = [
+        f"{count} {one if count == 1 else many}"
+        for count, one, many in (
+            (queue["waiting"], "message waits", "messages wait"),
+            (queue["deliveries"], "reply on its way", "replies on their way"),
+        )
+        if count
+    ]
+    return ", ".join(parts) or "empty"

@@ -307,10 +307,8 @@ class Queue:
     def _tell(self, claim: Claim, result: TurnResult, finished: Finished) -> None:
         address = claim.messages[0].address
         if finished.n is None:
-            self._observe(
-                "error",
-                {"conversation": claim.conversation_id, "turn": claim.turn_id, "message": result.error or "stopped"},
-            )
+            # Stopped before anything was said: there is no message to show.
+            self._observe("done", {"conversation": claim.conversation_id, "turn": claim.turn_id, "message": None})
             return
         event = reply_event(
             conversation=claim.conversation_id,

@@ -31,6 +31,7 @@ async def supervise(
     name = channel.info.name
     while True:
         started = now()
+        report.retry_at(None)
         try:
             await channel.run(accept)
         except ChannelDown as error:

@@ -80,11 +80,12 @@ def resolve(workspace: Path, path: str, skip: Collection[str]) -> Path:
     try:
         real = (root / path).resolve()
         inside = real.relative_to(root).as_posix()
+        is_file = real.is_file()
     except (ValueError, OSError, RuntimeError):
-        raise ToolFailure(f"{path} is not inside the workspace.") from None
+        raise ToolFailure(f"{path[:200]!r} names nothing inside the workspace.") from None
     if is_private(inside, skip):
         raise ToolFailure(f"{path} is private: it is neither searched nor opened.")
-    if not real.is_file():
+    if not is_file:
         raise ToolFailure(f"There is no file {path} in the workspace.")
     return real
 

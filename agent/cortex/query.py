@@ -49,7 +49,10 @@ def parse_query(text: str) -> Query:
             kept = common if word.token in STOP_WORDS else words
             kept.setdefault(word.token, _query_word((word.token, *word.forms)))
         if piece.wholes and not (tokens and STOP_WORDS.issuperset(tokens)):
-            words.setdefault(piece.wholes[0], QueryWord(piece.wholes, piece.wholes))
+            whole = piece.wholes[0]
+            known = words[whole].asked if whole in words else ()
+            forms = tuple(dict.fromkeys([*known, *piece.wholes]))
+            words[whole] = QueryWord(forms, forms)
     phrases = [tokens_of(next(filter(None, match.groups()))) for match in _QUOTED.finditer(text)]
     chosen = words or common
     return Query(

@@ -105,9 +105,9 @@ def arabic_forms(word: str) -> tuple[str, ...]:
     rest = _without_prefix(bare)
     if rest != bare:
         forms.append(rest)
-    stem = _without_suffix(rest)
-    if stem != rest:
-        forms.append(stem)
+    forms.append(_without_suffix(rest))
+    if len(bare) - len(rest) == 1:  # one letter may as well be the word's own
+        forms.append(_without_suffix(bare))
     return tuple(dict.fromkeys(form for form in forms if form != word))
 
 

@@ -109,7 +109,9 @@ _lines = _Lines()
 
 
 def clean(text: str) -> str:
-    """The text as SQLite and UTF-8 can hold it: surrogate pairs joined, lone surrogates replaced."""
+    """The text as SQLite and UTF-8 can hold it: surrogate pairs joined, lone surrogates and NUL replaced."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
     if text.isascii() or not _SURROGATES.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

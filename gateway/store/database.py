@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import sqlite3
 from collections.abc import Callable
@@ -17,6 +18,8 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 HERE = Path(__file__).parent
+OWN_TABLES = frozenset({"message", "delivery"})
+"""By these a database is known as one of ours, whatever its version."""
 
 
 class StoreError(Exception):
@@ -29,10 +32,6 @@ class DiskFull(StoreError):
 
 class DatabaseBusy(StoreError):
     """Another process holds the database's write lock."""
-
-
-class IndexDamaged(StoreError):
-    """index.db is not readable; the truth is not touched by this."""
 
 
 def load_queries(path: Path) -> dict[str, str]:
@@ -82,6 +81,7 @@ class Database:
         self._writer = _connect(self._path, read_only=False)
         await self._writer
         try:
+            await self._writer.run_with_connection(lambda c: _check_ours(c, self._path))
             await self._writer.run_with_connection(_configure)
             await self._writer.run_with_connection(_migrate)
             await self._writer.run_with_connection(prepare)
@@ -180,9 +180,10 @@ def _commit(connection: sqlite3.Connection, works: list[Work[Any]]) -> list[Outc
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    # A full disk makes SQLite roll back by itself.
+    # A full disk makes SQLite roll back by itself. When this fails too, the next group says so to its callers.
     if connection.in_transaction:
-        connection.execute("ROLLBACK")
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
 
 
 def _configure(connection: sqlite3.Connection) -> None:
@@ -192,15 +193,28 @@ def _configure(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_autocheckpoint = 2000")
 
 
-def _migrate(connection: sqlite3.Connection) -> None:
-    """Runs each schema file whose number is above `user_version`, each in one transaction with its number."""
-    files = {int(path.name[:4]): path for path in sorted((HERE / "schema").glob("[0-9]*.sql"))}
+def _schema_files() -> dict[int, Path]:
+    return {int(path.name[:4]): path for path in sorted((HERE / "schema").glob("[0-9]*.sql"))}
+
+
+def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuses a database of a newer version or of another program, before a byte of it is changed."""
     present = connection.execute("PRAGMA user_version").fetchone()[0]
-    if present > max(files):
+    newest = max(_schema_files())
+    tables = {row["name"] for row in connection.execute("PRAGMA main.table_list") if row["type"] == "table"}
+    if not OWN_TABLES & tables if present else tables - {"sqlite_schema", "sqlite_sequence"}:
+        raise StoreError(f"{path}: this database is another program's. Move it away, or restore a backup.")
+    if present > newest:
         raise StoreError(
-            f"the database was written by a newer version (schema {present}, this program knows {max(files)}). "
+            f"{path}: the database was written by a newer version (schema {present}, this program knows {newest}). "
             "Install the newer version again."
         )
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Runs each schema file whose number is above `user_version`, each in one transaction with its number."""
+    files = _schema_files()
+    present = connection.execute("PRAGMA user_version").fetchone()[0]
     for number in range(present + 1, max(files) + 1):
         try:
             sentences = files[number].read_text(encoding="utf-8")

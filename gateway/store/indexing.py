@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import secrets
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agent.cortex import index
 from gateway.store.sql import SQL
@@ -15,8 +17,23 @@ from gateway.store.types import from_ms
 
 LOG = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 CATCH_UP_ROWS = 500
 DAMAGED = "index_damaged"
+_NO_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_INTERRUPT,
+    }
+)
+"""Errors that say nothing of what is in the file."""
 
 
 class Indexer:
@@ -24,6 +41,7 @@ class Indexer:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._is_damaged = False
         self.on = False
 
     def attach(self, connection: sqlite3.Connection) -> None:
@@ -33,19 +51,38 @@ class Indexer:
             store_id = secrets.token_hex(8)
             connection.execute(SQL["meta_put"], {"key": "store_id", "value": store_id})
         if _meta(connection, DAMAGED) == "yes":
-            for suffix in ("", "-wal", "-shm"):
-                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-        index.attach(connection, self._path)
+            self._remove()
+        try:
+            self._attach(connection, store_id)
+        except sqlite3.DatabaseError as error:
+            if not _says_damaged(error):
+                raise
+            LOG.error("%s is damaged (%s) and is built again", self._path, error)
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("DETACH idx")
+            self._remove()
+            self._attach(connection, store_id)
         connection.execute(SQL["meta_put"], {"key": DAMAGED, "value": "no"})
+        self._is_damaged = False
+        self.on = True
+
+    def _attach(self, connection: sqlite3.Connection, store_id: str) -> None:
+        index.attach(connection, self._path)
         newest = connection.execute(SQL["newest_version"]).fetchone()[0]
         if index.truth_id(connection) != store_id or index.watermark(connection) > newest:
             index.reset(connection)
             index.set_truth_id(connection, store_id)
-        self.on = True
+
+    def _remove(self) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 
     def message(self, connection: sqlite3.Connection, row: Any) -> None:
         """Indexes one row of `message` (a mapping with its columns) and moves the watermark."""
-        if not self.on or row["n"] is None:
+        if not self.on:
+            self._note(connection)
+            return
+        if row["n"] is None:
             return
         try:
             _index_message(connection, row)
@@ -62,20 +99,39 @@ class Indexer:
         except sqlite3.DatabaseError as error:
             self._damaged(connection, error)
 
+    def guarded(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Runs work that writes to the index only; None, and nothing done, when the index is damaged."""
+        if not self.on:
+            self._note(connection)
+            return None
+        try:
+            return work(connection)
+        except sqlite3.DatabaseError as error:
+            self._damaged(connection, error)
+            return None
+
     def _damaged(self, connection: sqlite3.Connection, error: sqlite3.DatabaseError) -> None:
         """A damaged index must not cost a message: it is left alone now, and built again at the next start."""
-        if isinstance(error, sqlite3.OperationalError):
+        if not _says_damaged(error):
             raise error
         self.on = False
+        self._is_damaged = True
         LOG.error(
             "%s is damaged (%s); search is incomplete until the next start, which builds it again", self._path, error
         )
-        connection.execute(SQL["meta_put"], {"key": DAMAGED, "value": "yes"})
+        self._note(connection)
+
+    def _note(self, connection: sqlite3.Connection) -> None:
+        """Leaves word for the next start; again with each write, since the first one may be rolled back."""
+        if self._is_damaged:
+            connection.execute(SQL["meta_put"], {"key": DAMAGED, "value": "yes"})
 
     def catch_up(self, connection: sqlite3.Connection) -> bool:
         """Indexes the next rows that the index has not seen; True when there may be more."""
-        if not self.on:
-            return False
+        return bool(self.guarded(connection, self._catch_up))
+
+    @staticmethod
+    def _catch_up(connection: sqlite3.Connection) -> bool:
         after = index.watermark(connection)
         rows = connection.execute(SQL["messages_since"], {"version": after, "limit": CATCH_UP_ROWS}).fetchall()
         if not rows:
@@ -89,6 +145,11 @@ class Indexer:
             _index_call(connection, by_seq[call["seq"]], call)
         index.set_watermark(connection, last)
         return len(rows) == CATCH_UP_ROWS
+
+
+def _says_damaged(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error of the index means that the file is no good."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _NO_DAMAGE
 
 
 def _meta(connection: sqlite3.Connection, key: str) -> str | None:

@@ -59,10 +59,10 @@ def begin_calls(
                 "message_seq": seq,
                 "n": n,
                 "round": round_number,
-                "call_id": call.call_id,
-                "name": call.name,
+                "call_id": safe_text(call.call_id),
+                "name": safe_text(call.name),
                 "args": safe_text(call.args),
-                "fault": call.fault,
+                "fault": None if call.fault is None else safe_text(call.fault),
                 "now": to_ms(now),
             },
         )
@@ -89,6 +89,7 @@ def end_call(
     now: datetime,
 ) -> None:
     """Records how a call ended, and makes it searchable."""
+    call_id = safe_text(call_id)
     message = connection.execute(SQL["reply_of_turn"], {"id": turn_id}).fetchone()
     connection.execute(
         SQL["end_call"],
@@ -156,7 +157,7 @@ def finish(connection: sqlite3.Connection, indexer: Indexer, result: Result) -> 
             "id": result.turn_id,
             "state": result.status,
             "now": to_ms(result.now),
-            "error": result.error,
+            "error": None if result.error is None else safe_text(result.error),
             "input_tokens": result.input_tokens,
             "output_tokens": result.output_tokens,
         },
@@ -172,13 +173,14 @@ def _save_reply(
     """The assistant's message: the row its calls stand under, else a new one; None when it said and did nothing."""
     conversation_id: str = turn["conversation_id"]
     text = safe_text(result.reply)
+    rounds = to_json([safe_text(said) for said in result.rounds])
     flags = None if result.status == "done" else to_json([result.status])
     if turn["reply_seq"] is None:
         if not text:
             return None
         own = _own_address(connection, conversation_id)
         row, conversation = agent_row(connection, conversation_id, own, "assistant", text, "answered", result.now)
-        row |= {"turn_id": result.turn_id, "rounds": to_json(list(result.rounds)), "flags": flags}
+        row |= {"turn_id": result.turn_id, "rounds": rounds, "flags": flags}
         row["seq"] = add_message(connection, indexer, row, conversation)
         connection.execute(SQL["set_reply"], {"id": result.turn_id, "seq": row["seq"]})
         return row
@@ -187,7 +189,7 @@ def _save_reply(
         {
             "seq": turn["reply_seq"],
             "text": text,
-            "rounds": to_json(list(result.rounds)),
+            "rounds": rounds,
             "state": "answered",
             "now": to_ms(result.now),
             "flags": flags,

@@ -40,9 +40,9 @@ class Store:
     async def close(self) -> None:
         await self._database.close()
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """For the index's own writes: `agent.cortex` hands in work on the attached index."""
-        return await self._database.write(work)
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """For the index's own writes: `agent.cortex` hands in work on the attached index. None: it is damaged."""
+        return await self._database.write(lambda c: self._indexer.guarded(c, work))
 
     async def catch_up_index(self) -> bool:
         """Indexes the next rows that a crash left out of the index; True when there may be more."""

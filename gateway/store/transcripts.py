@@ -11,7 +11,7 @@ from typing import Any
 from agent.types import ConversationRecord, MessageRecord, ToolCallRecord, Viewer
 from gateway.store.database import Database
 from gateway.store.sql import SQL
-from gateway.store.types import from_ms, to_ms
+from gateway.store.types import from_ms, safe_text, to_ms
 
 LAST = 1 << 62
 
@@ -87,7 +87,7 @@ class StoredTranscripts:
         )
 
     async def conversation(self, viewer: Viewer, part: str) -> list[ConversationRecord]:
-        parameters = {"part": part, "keys": _keys(viewer)}
+        parameters = {"part": safe_text(part), "keys": _keys(viewer)}
         found = await self._database.read(
             lambda c: [conversation_record(row) for row in c.execute(SQL["conversations_like"], parameters).fetchall()]
         )

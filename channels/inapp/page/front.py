@@ -76,6 +76,12 @@ def words(language: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
+def _marks() -> dict[str, str]:
+    """The drawing of each channel that has one, as an SVG path."""
+    return json.loads((_FOLDER / "marks.json").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=1)
 def _templates() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -98,6 +104,7 @@ def _render(request: web.Request, template: str, status: int, **values: Any) -> 
             language=language,
             direction="rtl" if language in _RIGHT_TO_LEFT else "ltr",
             words=words(language),
+            marks=_marks(),
             style=style,
             **values,
         )

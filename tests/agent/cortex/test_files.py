@@ -106,7 +106,7 @@ async def test_links_are_found_in_their_own_place_and_never_outside(tmp_path: Pa
         await library.cortex.update_files()
         assert await library.find("walrus") == ["file:sub/real.md#L1"]
         assert await library.cortex.get(OWNER, "linked.md", 1) == "walrus inside"
-        with pytest.raises(ToolFailure, match="not inside the workspace"):
+        with pytest.raises(ToolFailure, match="nothing inside the workspace"):
             await library.cortex.get(OWNER, "leaving.md", 1)
 
 

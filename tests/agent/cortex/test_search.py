@@ -168,7 +168,7 @@ async def test_a_date_that_is_none_is_refused(tmp_path: Path, filters: dict[str,
 
 async def test_an_unknown_source_names_the_eleven(tmp_path: Path) -> None:
     async with open_library(tmp_path) as library:
-        with pytest.raises(ToolFailure, match="episode, knowledge, .*artifact, doc") as caught:
+        with pytest.raises(ToolFailure, match=r"episode, knowledge, .*artifact, doc") as caught:
             await library.find("tea", sources="episode,emails")
         assert "emails" in str(caught.value)
 

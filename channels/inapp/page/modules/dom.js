@@ -12,23 +12,21 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
-export function icon(name, className = "icon") {
+export function icon(name, className = "icon", set = "icon") {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
   svg.setAttribute("class", className);
   svg.setAttribute("aria-hidden", "true");
-  use.setAttribute("href", `#icon-${name}`);
+  use.setAttribute("href", `#${set}-${name}`);
   svg.append(use);
   return svg;
 }
 
-const DRAWN = new Set(["telegram", "whatsapp", "heartbeat", "procedure"]);
-
-/** The round mark of a channel. */
+/** The round mark of a channel: the agent's own for this page, a drawing where there is one, else a letter. */
 export function channelMark(channel) {
-  const known = channel === "inapp" || DRAWN.has(channel);
-  const picture = channel === "inapp" ? icon("hoopoe") : DRAWN.has(channel) ? icon(channel) : channel.slice(0, 1);
-  return el("span", { class: `mark ${known ? channel : ""}`, "aria-hidden": "true" }, picture);
+  const drawn = document.getElementById(`mark-${channel}`) !== null;
+  const picture = channel === "inapp" ? icon("hoopoe") : drawn ? icon(channel, "icon", "mark") : channel.slice(0, 1);
+  return el("span", { class: `mark ${channel}`, "aria-hidden": "true" }, picture);
 }
 
 /** Nodes of HTML that the server sanitised. */

@@ -1,0 +1,90 @@
+"""The figures of a run, beside the limits they are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a figure should reach. `more` is True where a larger value is the better one (a rate)."""
+
+    unit: str
+    target: float | None = None
+    beyond: float | None = None
+    more: bool = False
+
+
+_PLAIN = {"p50": Limit("ms"), "p99": Limit("ms"), "rows_per_second": Limit("1/s", more=True)}
+"""Of these the value alone counts: a disk decides them."""
+
+LIMITS: Mapping[str, Limit] = {
+    **{
+        f"accept_{way}_{clients}_{name}": limit
+        for way in ("direct", "http")
+        for clients in (1, 64)
+        for name, limit in _PLAIN.items()
+    },
+    "accept_direct_64_times_bare": Limit("x", 3, 3.9, more=True),
+    "accept_http_64_times_bare": Limit("x", 2, 3.9, more=True),
+    "accept_direct_64_rows_per_commit": Limit("rows", 16, more=True),
+    "accept_http_64_rows_per_commit": Limit("rows", 16, more=True),
+    "turn_inapp_p50": Limit("ms", 8, 4),
+    "turn_inapp_cpu": Limit("s", 0.008, 0.004),
+    "turn_telegram_p50": Limit("ms", 12, 6),
+    "turn_telegram_cpu": Limit("s", 0.010, 0.005),
+    "turn_inapp_full_p50": Limit("ms", 8, 4),
+    "turn_inapp_full_cpu": Limit("s", 0.008, 0.004),
+    "turn_telegram_full_p50": Limit("ms", 12, 6),
+    "turn_telegram_full_cpu": Limit("s", 0.010, 0.005),
+    "turn_inapp_full_times_empty": Limit("x", 1.3),
+    "turn_inapp_full_times_empty_cpu": Limit("x", 1.3),
+    "turn_telegram_full_times_empty": Limit("x", 1.3),
+    "turn_telegram_full_times_empty_cpu": Limit("x", 1.3),
+    "chats_inapp_turns_per_second": Limit("1/s", 120, 250, more=True),
+    "chats_telegram_turns_per_second": Limit("1/s", 100, 200, more=True),
+    "start_until_ready": Limit("s", 1.2, 0.8),
+    "start_cpu": Limit("s"),
+    "idle_memory": Limit("MB", 100, 80),
+    "help": Limit("s", 0.2, 0.1),
+    "request_bytes": Limit("bytes", 24_000, 12_000),
+    "request_tools": Limit("tools"),
+    "index_messages_per_second": Limit("1/s", 8_000, 15_000, more=True),
+    "search_common_word_p50": Limit("ms", 20, 10),
+    "install_packages": Limit("packages", 60, 50),
+    "install_size": Limit("MB", 130, 90),
+}
+"""The name of every figure, in the order of the list; `full` is with the messages indexed, the others without any."""
+
+
+def figure(name: str, value: float, bare: float | None = None) -> dict[str, Any]:
+    """One figure as it is printed.
+
+    `of_target` is the value as a multiple of its limit, for a rate the limit as a multiple of the value: at most 1
+    is good. `bare` is what the libraries do with no work of ours, measured in the same run. Null: there is none.
+    """
+    limit = LIMITS[name]
+    of_target = None
+    if limit.target is not None:
+        of_target = round(limit.target / value if limit.more else value / limit.target, 3)
+    return {
+        "name": name,
+        "value": _short(value),
+        "unit": limit.unit,
+        "target": limit.target,
+        "beyond": limit.beyond,
+        "of_target": of_target,
+        "bare": None if bare is None else _short(bare),
+        "ok": None if of_target is None else of_target <= 1,
+    }
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def _short(value: float) -> float:
+    """Four figures are more than a shared machine can tell apart."""
+    return float(f"{value:.4g}")
