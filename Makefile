@@ -58,11 +58,11 @@ clean:
 	$(pip) --editable '.[all,dev]' || { echo 'The installation failed; the lines above say why.' >&2; exit 1; }
 	touch .venv/.ready-to-run $@
 
-# The first python3 that is new enough; its own name last, so that a newer one beside an old python3 is found.
+# `python3` where it is new enough, else the newest of the numbered names beside it.
 # Debian keeps the module that puts pip into a new environment in a package of its own: without it the machine's pip
 # does the work, and without that too one sentence says what is missing.
 .venv/bin/python:
-	for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	found=; for name in python3 python3.14 python3.13 python3.12 python3.11; do \
 	  if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found="$$name"; break; fi; \
 	done; \
 	if [ -z "$$found" ]; then \

@@ -9,24 +9,32 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from agent.amygdala import Amygdala
+from agent.amygdala import Amygdala, Confirm
 from agent.basalganglia import BasalGanglia
 from agent.broca import Broca
-from agent.cerebellum import BUILT_IN, Cerebellum
+from agent.cerebellum import BUILT_IN, CapabilitySource, Cerebellum
+from agent.compaction import Compaction
+from agent.corpus import Corpus
 from agent.cortex.search import Cortex
 from agent.hippocampus.episodes import Hippocampus
 from agent.limits import ROUNDS_MAX
 from agent.motor import Motor, Sleep
 from agent.prefrontal import Prefrontal
+from agent.providers.base import writes
 from agent.ras import Ras
 from agent.thalamus import Thalamus
+from agent.tokens import TokenScale
 from agent.types import Provider, ToolFunction
 from agent.wernicke import Wernicke
 
 
 @dataclass(frozen=True, slots=True)
 class Brain:
-    """The regions. `rounds_max`: rounds of tools in one turn. `trace` is told each step of a turn as it begins."""
+    """The regions, and what turns share beside them.
+
+    `compaction` keeps a turn's messages within what the model takes; `corpus` is the event log. `rounds_max`: rounds
+    of tools in one turn. `trace` is told each step of a turn as it begins.
+    """
 
     prefrontal: Prefrontal
     """Context assembler: puts together what the model gets."""
@@ -50,12 +58,21 @@ class Brain:
     """Episodic memory: a short entry for each turn."""
     cortex: Cortex
     """Memory index: finds what was said, done and kept."""
+    compaction: Compaction
+    corpus: Corpus
     rounds_max: int = ROUNDS_MAX
     trace: Callable[[str], None] | None = None
+
+    async def warm(self) -> None:
+        """Does now what a turn would else wait for, and removes old event logs. Again after an import: the memory map
+        is counted anew."""
+        self.corpus.prune()
+        await self.prefrontal.refresh()
 
     def close(self) -> None:
         """Waits until what is written in the background is on disk."""
         self.prefrontal.close()
+        self.corpus.close()
 
 
 def build_brain(
@@ -64,37 +81,56 @@ def build_brain(
     provider: Provider,
     cortex: Cortex,
     functions: Mapping[str, Mapping[str, ToolFunction]],
-    folders: Sequence[Path] = (BUILT_IN,),
+    folders: Sequence[Path] | None = None,
+    sources: Sequence[CapabilitySource] = (),
     zone: ZoneInfo,
     now: Callable[[], datetime],
     agent_name: str = "Hudhud",
     context_tokens: int = 0,
     rounds_max: int = ROUNDS_MAX,
+    confirm: Confirm = "risky",
     sleep: Sleep = asyncio.sleep,
     trace: Callable[[str], None] | None = None,
 ) -> Brain:
     """Makes the regions and gives each the others it may call.
 
-    `functions`: the code of the tools, by capability and tool name; `folders` hold their SKILL.md files. `zone` is the
-    owner's. `now` gives aware UTC
-    times. `context_tokens` 0: a cautious default. `sleep` is awaited between tries of a tool.
+    `functions`: the code of the built-in tools, by capability and tool name; `folders` hold the SKILL.md files (None:
+    the built-in ones and the workspace's `skills/`); `sources` are capabilities from elsewhere. `zone` is the owner's.
+    `now` gives aware UTC times. `context_tokens` 0: a cautious default. `confirm`: what the owner is asked about, the
+    risky or all that changes something. `sleep` is awaited between tries of a tool.
     """
     ras = Ras()
-    cerebellum = Cerebellum(functions, folders, trace)
+    scale = TokenScale()
+    model = f"{provider.name} {provider.model}"
+    basalganglia = BasalGanglia(workspace, zone)
+    folders = (BUILT_IN, workspace / "skills") if folders is None else folders
+    cerebellum = Cerebellum(functions, folders, trace, workspace=workspace, sources=sources)
     return Brain(
         prefrontal=Prefrontal(
-            workspace, ras, cortex, cerebellum, zone, now, context_tokens=context_tokens, agent_name=agent_name
+            workspace,
+            ras,
+            cortex,
+            cerebellum,
+            zone,
+            now,
+            context_tokens=context_tokens,
+            agent_name=agent_name,
+            digest=basalganglia.digest,
+            scale=scale,
+            model=model,
         ),
         ras=ras,
         thalamus=Thalamus(provider),
         broca=Broca(),
         wernicke=Wernicke(),
-        amygdala=Amygdala(cerebellum.patterns),
+        amygdala=Amygdala(cerebellum.patterns, workspace, confirm=confirm),
         motor=Motor(cerebellum, workspace, now, sleep),
         cerebellum=cerebellum,
-        basalganglia=BasalGanglia(workspace, zone),
+        basalganglia=basalganglia,
         hippocampus=Hippocampus(workspace, zone),
         cortex=cortex,
+        compaction=Compaction(model, context_tokens, scale, writes=writes(provider)),
+        corpus=Corpus(workspace, zone, now),
         rounds_max=rounds_max,
         trace=trace,
     )

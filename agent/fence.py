@@ -18,6 +18,8 @@ _TAG = re.compile(rf"<(?=[{_INVISIBLE}]*/?[{_INVISIBLE}]*(?:{_TAGS})\b)", re.IGN
 _ESCAPED = re.compile(rf"<\\(?=[{_INVISIBLE}]*/?[{_INVISIBLE}]*(?:{_TAGS})\b)", re.IGNORECASE)
 _BLOCK = re.compile(r"<data [^\n]*>\n(?P<text>.*)\n</data>", re.DOTALL)
 _CONTEXT_END = "\n</context>\n\n"
+TURN_BEGINS = "<context>\nnow: "
+"""Stands in the message that a turn answers, and in no other."""
 
 
 def escape(text: str) -> str:

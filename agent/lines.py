@@ -1,4 +1,4 @@
-"""Text from anywhere made fit for one line."""
+"""Text from anywhere made fit for one line, or for a bounded space."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def flat(text: str, chars_max: int) -> str:
     # A long text is cut before it is split: its rest would be thrown away anyway.
     line = " ".join(text[: chars_max * 4].split())
     return line if len(line) <= chars_max and len(text) <= chars_max * 4 else f"{line[: chars_max - 1].rstrip()}…"
+
+
+def bounded(text: str, chars_max: int) -> str:
+    """The text, or its head (two thirds) and tail with a line that says how much is left out; at most `chars_max`."""
+    if len(text) <= chars_max:
+        return text
+    mark = f"\n\n[... {len(text) - chars_max:,} characters or a little more left out ...]\n\n"
+    head = (chars_max - len(mark)) * 2 // 3
+    tail = chars_max - len(mark) - head
+    return f"{text[:head]}{mark}{text[-tail:]}"

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from agent.cerebellum import Cerebellum
 from agent.files import append_lines, replace_file
 from agent.limits import RETRY_PAUSES_SECONDS, TASK_PREVIEW_CHARS, TOOL_OUTPUT_CHARS
+from agent.lines import bounded
 from agent.types import CallContext, Outcome, ToolCall, ToolFailure, ToolResult, ToolSpec, Turn, Viewer
 
 _log = logging.getLogger(__name__)
@@ -81,7 +82,8 @@ class Motor:
         outcome: Outcome = "success" if ok else "failed"
         took_seconds = round(loop.time() - begun, 3)
         self._end(task, step, number, outcome, text, took_seconds)
-        return ToolResult(call.id, ok, bounded(text), outcome, attempts=step.attempts, took_seconds=took_seconds)
+        text = bounded(text, TOOL_OUTPUT_CHARS)
+        return ToolResult(call.id, ok, text, outcome, attempts=step.attempts, took_seconds=took_seconds)
 
     def note_task(self, turn: Turn, call: ToolCall, result: ToolResult) -> None:
         """Writes the step of a call that was not run (blocked, denied, faulty), so that steps count as calls do."""
@@ -109,7 +111,7 @@ class Motor:
 
     async def _try(self, turn: Turn, step: _Step, spec: ToolSpec) -> ToolFailure | None:
         """One try; its text is left in the step. None when it succeeded."""
-        context = call_context(turn, self._now())
+        context = call_context(turn, self._now(), step.call.id)
         deadline = asyncio.timeout(spec.timeout_seconds)
         try:
             async with deadline:
@@ -180,7 +182,10 @@ class Motor:
             f"- Steps: {ended}/{len(task.steps)}",
         ]
         for number, step in enumerate(task.steps, 1):
+            # The file is written anew for each step, and the whole arguments stand in the database.
             arguments = json.dumps(dict(step.call.args), ensure_ascii=False, default=str)
+            if len(arguments) > TASK_PREVIEW_CHARS:
+                arguments = f"{arguments[:TASK_PREVIEW_CHARS]}… ({len(arguments):,} characters)"
             lines += [
                 "",
                 f"## Step {number}: {step.call.name}",
@@ -195,20 +200,10 @@ class Motor:
         return "\n".join(lines) + "\n"
 
 
-def call_context(turn: Turn, now: datetime) -> CallContext:
+def call_context(turn: Turn, now: datetime, call_id: str = "") -> CallContext:
     """What a tool is told of the call. The owner sees everything, everyone else this session only."""
     seen = None if turn.person.rights == "owner" else frozenset({turn.session_key})
-    return CallContext(Viewer(turn.person, seen), turn.session_key, turn.conversation_id, turn.id, now)
-
-
-def bounded(text: str, chars_max: int = TOOL_OUTPUT_CHARS) -> str:
-    """The text, or its head (two thirds) and tail with a line that says how much is left out; at most `chars_max`."""
-    if len(text) <= chars_max:
-        return text
-    mark = f"\n\n[... {len(text) - chars_max:,} characters or a little more left out ...]\n\n"
-    head = (chars_max - len(mark)) * 2 // 3
-    tail = chars_max - len(mark) - head
-    return f"{text[:head]}{mark}{text[-tail:]}"
+    return CallContext(Viewer(turn.person, seen), turn.session_key, turn.conversation_id, turn.id, now, call_id)
 
 
 def _preview(output: str, number: int, turn_id: str) -> list[str]:

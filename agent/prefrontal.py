@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from agent.cerebellum import Cerebellum
 from agent.fence import escape, fence
-from agent.limits import CONTEXT_TOKENS_DEFAULT, CONVERSATION_MAPS_MAX, MAP_SECONDS, QUERY_CHARS_MAX, RECALLED_HITS_MAX
+from agent.limits import (
+    CONTEXT_TOKENS_DEFAULT,
+    CONVERSATION_MAPS_MAX,
+    GAP_SECONDS_MIN,
+    HISTORY_FILL_SHARE,
+    QUERY_CHARS_MAX,
+    RECALLED_HITS_MAX,
+    STUB_AFTER_EXCHANGES,
+    STUB_CHARS_MIN,
+)
 from agent.lines import one_line
-from agent.memory_map import memory_map
+from agent.overview import Counts, Glance, Overview
 from agent.prompts import default_soul, operating_contract
 from agent.ras import Candidate, Ras
-from agent.retrieval import Coverage, Hit
+from agent.retrieval import Hit
 from agent.snapshots import Snapshots, Source
-from agent.tokens import clip, estimate_tokens, lasting_tokens
+from agent.tokens import TokenScale, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
 from agent.types import Message, Prompt, ToolFailure, ToolSpec, Turn, Viewer
 from agent.workspace import Pages
 
 _log = logging.getLogger(__name__)
-_FILL = 0.75
-"""The part of a model's context that a prompt may use; the rest is for tool rounds and the answer."""
 _HIT_SHARE = 0.5
 """A hit goes into the prompt when it is at least this relevant beside the best one."""
 _REST = "the rest: conversation_read current"
-_MESSAGE_TOKENS = 4
-"""What a message costs beside its text."""
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
-class Recall(Protocol):
+class Recall(Counts, Protocol):
     """What is asked of the memory index for a prompt."""
 
     async def candidates(self, viewer: Viewer, text: str, limit: int) -> Sequence[Hit]:
         """Raises ToolFailure when the index cannot be read."""
-        ...
-
-    async def coverage(self) -> Coverage:
-        """As the owner sees it. Raises ToolFailure when the index cannot be read."""
         ...
 
 
@@ -69,8 +70,20 @@ class _Hit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Frozen:
+    """What stays the same for a conversation from its first turn on."""
+
+    glance: Glance
+    total_tokens: int
+
+
 class Prefrontal:
-    """Context assembler. `close` waits for the last debug snapshot."""
+    """Context assembler.
+
+    `digest` tells what went wrong in the days before one. `scale` corrects the counts for `model`; a conversation
+    keeps for its system part the correction it began with. `close` waits for the last debug snapshot.
+    """
 
     def __init__(
         self,
@@ -83,6 +96,9 @@ class Prefrontal:
         *,
         context_tokens: int = 0,
         agent_name: str = "Hudhud",
+        digest: Callable[[date], str] = lambda today: "",
+        scale: TokenScale | None = None,
+        model: str = "",
     ) -> None:
         self._pages = Pages(workspace)
         self._snapshots = Snapshots(workspace)
@@ -91,52 +107,62 @@ class Prefrontal:
         self._cerebellum = cerebellum
         self._zone = zone
         self._now = now
-        self._total_tokens = int((context_tokens or CONTEXT_TOKENS_DEFAULT) * _FILL)
+        self._context_tokens = context_tokens or CONTEXT_TOKENS_DEFAULT
+        self._scale = scale or TokenScale()
+        self._model = model
         self._soul = default_soul(agent_name)
-        self._maps: OrderedDict[str, str] = OrderedDict()
-        self._newest_map: tuple[datetime, str] | None = None
+        self._overview = Overview(workspace, cortex, zone, now, digest)
+        self._frozen: OrderedDict[str, _Frozen] = OrderedDict()
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
 
     async def assemble_context(self, turn: Turn) -> Prompt:
         """The first request of a turn.
 
-        System: soul, operating contract, for the owner also agents.md, user.md, memory.md and the memory map, then
-        capabilities and what the channel can show; the same bytes in each turn of a conversation while nobody edits
-        these files. Messages: history, then one user message of recalled hits as data, `<context>`, and the person's
+        System: soul, operating contract, for the owner also agents.md, user.md, memory.md, the memory map and the
+        last week's refusals and failures, then capabilities and what the channel can show; the same bytes in each turn
+        of a conversation while nobody edits these files and nothing is loaded. Messages: history, then one user message of recalled hits as data, `<context>`, and the person's
         words. An allowed person's prompt holds nothing of the owner's. A scheduled run gets neither history nor hits.
         """
         owner = turn.person.rights == "owner"
-        tools = self._cerebellum.definitions(turn.person.rights)
-        tool_tokens = self._tool_tokens(tools)
-        sections = self._sections(turn, await self._map(turn.conversation_id) if owner else "")
+        rights, conversation_id = turn.person.rights, turn.conversation_id
+        self._cerebellum.refresh()
+        if turn.origin == "person":
+            self._cerebellum.trigger(rights, conversation_id, turn.text)
+        tools = self._cerebellum.definitions(rights, conversation_id)
+        tools_tokens = self._tool_tokens(tools)
+        frozen = await self._freeze(conversation_id, owner=owner)
+        sections = self._sections(turn, frozen.glance)
         hits = await self._recall(turn) if turn.origin == "person" else ()
-        exchanges = _exchanges(turn.history, self._total_tokens // 8) if turn.origin == "person" else []
+        total_tokens = self._total_tokens()
+        exchanges = _exchanges(turn.history, total_tokens // 8) if turn.origin == "person" else []
 
         # The system part is shared out as if the history were endless: what is cut depends on the files alone, so
         # its bytes stay the same from turn to turn.
         contract_tokens = lasting_tokens(operating_contract())
-        left = self._total_tokens - contract_tokens - tool_tokens
+        left = frozen.total_tokens - contract_tokens - tools_tokens
         wants = {"identity": 0, "prefrontal": 0, "memory": 0, "skills": 0, "history": max(0, left)}
         for section in sections:
             if section.kind in wants:
                 wants[section.kind] += section.tokens
         budget = self._ras.share_budget(left, wants)
         system, sources = _system(sections, budget)
-        left -= sum(source.tokens for source in sources)
+        left = total_tokens - contract_tokens - tools_tokens - sum(source.tokens for source in sources)
 
-        text = clip(escape(turn.text), max(left, self._total_tokens // 4), _REST)
+        text = clip(escape(turn.text), max(left, total_tokens // 4), _REST)
         text_tokens = estimate_tokens(text)
         history_wants = sum(tokens for _, tokens in exchanges)
         flowing = {"memory": sum(hit.tokens for hit in hits), "history": history_wants}
         flowing = self._ras.share_budget(left - text_tokens, flowing)
         recalled = _fitting(hits, flowing["memory"])
         history, history_tokens = _newest(exchanges, flowing["history"])
-        last = Message("user", "\n".join([*(hit.block for hit in recalled), self._context(turn), "", text]))
+        pictures = tuple(path for path in turn.files if path.lower().endswith(_PICTURES))
+        blocks = [*(hit.block for hit in recalled), self._context(turn), "", text]
+        last = Message("user", "\n".join(blocks), images=pictures)
         prompt = Prompt(system, (*history, last), tools)
 
         sources += [
             Source("fixed", "agents.core.md", contract_tokens, "how the program works"),
-            Source("fixed", "tools", tool_tokens, f"{len(tools)} tools this person may call"),
+            Source("fixed", "tools", tools_tokens, f"{len(tools)} tools this person may call"),
             *(Source("memory", hit.ref, hit.tokens, f"recalled, score {hit.score:.2f}") for hit in recalled),
             Source("history", "history", history_tokens, f"{len(history)} of {len(turn.history)} messages"),
             Source("turn", "message", text_tokens, "what the person wrote"),
@@ -144,11 +170,15 @@ class Prefrontal:
         self._snapshots.write(self._now().astimezone(self._zone), turn, prompt, sources, {**budget, **flowing})
         return prompt
 
+    async def refresh(self) -> None:
+        """Counts anew what the memory holds, so that no turn waits for it: after the start, after an import."""
+        await self._overview.refresh()
+
     def close(self) -> None:
         """Waits until all debug snapshots are written."""
         self._snapshots.close()
 
-    def _sections(self, turn: Turn, memory_map: str) -> list[_Section]:
+    def _sections(self, turn: Turn, glance: Glance) -> list[_Section]:
         """The parts of the system prompt in their order: what changes least comes first."""
         sections = [
             self._file("identity", "soul", "identity/soul.md", self._soul),
@@ -159,47 +189,41 @@ class Prefrontal:
                 self._file("prefrontal", "owner_rules", "agents.md"),
                 self._file("identity", "owner_profile", "identity/user.md"),
                 self._file("memory", "memory", "memory.md"),
-                _section("prefrontal", "memory_map", "memory map", memory_map, "what the memory covers"),
+                _section("prefrontal", "memory_map", "memory map", glance.map, "what the memory covers"),
             ]
-        lines: list[str] = []
-        for capability in self._cerebellum.capabilities():
-            allowed = [tool for tool in capability.tools if turn.person.rights == "owner" or tool.rights == "allowed"]
-            if capability.fault is None and allowed:
-                lines.append(f"- {capability.name}: {capability.description}")
-                if capability.always and capability.instructions:
-                    lines.append(capability.instructions)
-        sections.append(_section("skills", "capabilities", "capabilities", "\n".join(lines), "what it can do"))
+        if glance.last_week:
+            text = fence(glance.last_week, "brain/basalganglia")
+            sections += [_section("prefrontal", "last_week", "last week", text, "what was refused and what failed")]
+        rights = turn.person.rights
+        sections.append(
+            _section("skills", "capabilities", "capabilities", self._cerebellum.lines(rights), "what it can do")
+        )
         sections.append(_section("prefrontal", "channel", "channel", turn.style, "what the channel can show"))
+        sections += [
+            _section("skills", "instructions", f"skills/{name}/SKILL.md", f"{name}:\n{body}", "loaded")
+            for name, body in self._cerebellum.loaded_bodies(rights, turn.conversation_id)
+        ]
         return [section for section in sections if section.text]
 
     def _file(self, kind: str, tag: str, path: str, default: str = "") -> _Section:
         page = self._pages.read(path, default)
         return _Section(kind, tag, path, page.text, page.tokens, "always there")
 
-    async def _map(self, conversation_id: str) -> str:
-        """The memory map, frozen for a conversation from its first turn on."""
-        known = self._maps.get(conversation_id)
-        if known is None:
-            known = await self._current_map()
-            self._maps[conversation_id] = known
-            if len(self._maps) > CONVERSATION_MAPS_MAX:
-                self._maps.popitem(last=False)
+    async def _freeze(self, conversation_id: str, *, owner: bool) -> _Frozen:
+        """What this conversation began with. Only the owner is given a glance at the memory."""
+        known = self._frozen.get(conversation_id)
+        if known is None or (owner and not known.glance.map):
+            glance = await self._overview.current() if owner else Glance("", "")
+            known = self._frozen[conversation_id] = _Frozen(glance, self._total_tokens())
+            if len(self._frozen) > CONVERSATION_MAPS_MAX:
+                self._frozen.popitem(last=False)
         else:
-            self._maps.move_to_end(conversation_id)
-        return known
+            self._frozen.move_to_end(conversation_id)
+        return known if owner else replace(known, glance=Glance("", ""))
 
-    async def _current_map(self) -> str:
-        now = self._now()
-        if self._newest_map is not None and now - self._newest_map[0] < timedelta(seconds=MAP_SECONDS):
-            return self._newest_map[1]
-        try:
-            coverage = await self._cortex.coverage()
-        except ToolFailure as failure:
-            return f"The memory cannot be read now: {failure}"
-        text = memory_map(coverage, self._zone)
-        if coverage.sources:
-            self._newest_map = (now, text)
-        return text
+    def _total_tokens(self) -> int:
+        """Tokens, as they are estimated here, that the first request of a turn may have."""
+        return int(self._context_tokens * HISTORY_FILL_SHARE / self._scale.ratio(self._model))
 
     async def _recall(self, turn: Turn) -> tuple[_Hit, ...]:
         """What the memory offers for this turn, the most relevant first; nothing of this conversation itself."""
@@ -223,6 +247,11 @@ class Prefrontal:
         name = one_line(turn.person.name) or turn.person.id
         who = "the owner" if turn.person.rights == "owner" else "an allowed person, not the owner"
         lines = ["<context>", f"now: {at:%A %Y-%m-%d %H:%M %z} ({self._zone.key})", f'from: {who}, named "{name}"']
+        if turn.origin == "person" and turn.previous_at is not None:
+            seconds = (turn.started_at - turn.previous_at).total_seconds()
+            if seconds >= GAP_SECONDS_MIN:
+                before = turn.previous_at.astimezone(self._zone)
+                lines.append(f"last message here: {_ago(seconds)} ago, on {before:%A %Y-%m-%d %H:%M}")
         if turn.files:
             lines.append(f"files: {', '.join(one_line(path, 400) for path in turn.files)}")
         return "\n".join([*lines, "</context>"])
@@ -231,8 +260,7 @@ class Prefrontal:
         """Tokens of the tool list; counted again only when the list is another."""
         known, tokens = self._tools
         if known is not tools:
-            texts = (f"{tool.name} {tool.description} {json.dumps(tool.parameters)}" for tool in tools)
-            tokens = sum(map(estimate_tokens, texts))
+            tokens = tool_tokens(tools)
             self._tools = (tools, tokens)
         return tokens
 
@@ -280,33 +308,46 @@ def _fitting(hits: Sequence[_Hit], tokens_max: int) -> list[_Hit]:
 def _exchanges(history: Sequence[Message], tokens_max: int) -> list[tuple[tuple[Message, ...], int]]:
     """The history as the model gets it, cut before each message of a person, with the tokens of each piece.
 
-    A text longer than `tokens_max` is cut. What stands before the first of these is left out: no model takes an
-    answer to nothing.
+    A text longer than `tokens_max` is cut; long results of tools are stubs but for the last exchanges. What stands
+    before the first piece is left out: no model takes an answer to nothing.
     """
     exchanges: list[tuple[tuple[Message, ...], int]] = []
     piece: list[Message] = []
     names = {call.id: call.name for message in history for call in message.calls}
+    to_come = sum(message.role == "user" for message in history)
     for message in history:
-        text = clip(message.text, tokens_max, _REST)
         if message.role == "user":
+            to_come -= 1
             if piece:
-                exchanges.append((tuple(piece), _tokens(piece)))
-            piece = []
-            text = escape(text)
-        elif not piece:
-            continue
-        elif message.role == "tool":
-            text = fence(text, f"tool {names.get(message.call_id or '', '')}")
-        piece.append(message if text is message.text else replace(message, text=text))
+                exchanges.append((tuple(piece), message_tokens(piece)))
+            piece = [replace(message, text=escape(clip(message.text, tokens_max, _REST)))]
+        elif piece and message.role == "tool":
+            old = to_come >= STUB_AFTER_EXCHANGES and len(message.text) >= STUB_CHARS_MIN
+            name = names.get(message.call_id or "", "")
+            piece.append(_stub(message, name) if old else _result(message, name, tokens_max))
+        elif piece:
+            piece.append(replace(message, text=clip(message.text, tokens_max, _REST)))
     if piece:
-        exchanges.append((tuple(piece), _tokens(piece)))
+        exchanges.append((tuple(piece), message_tokens(piece)))
     return exchanges
 
 
-def _tokens(messages: Sequence[Message]) -> int:
-    calls = (json.dumps(dict(call.args), default=str) for message in messages for call in message.calls)
-    texts = sum(estimate_tokens(message.text) + _MESSAGE_TOKENS for message in messages)
-    return texts + sum(estimate_tokens(call) + _MESSAGE_TOKENS for call in calls)
+def _result(message: Message, name: str, tokens_max: int) -> Message:
+    rest = f"the rest: memory_get {message.ref}" if message.ref else _REST
+    return replace(message, text=fence(clip(message.text, tokens_max, rest), f"tool {name}"))
+
+
+def _stub(message: Message, name: str) -> Message:
+    """The program's word in the place of a long result."""
+    fetch = f"memory_get {message.ref}" if message.ref else "conversation_read current"
+    return replace(message, text=f"[{len(message.text):,} characters of {name}, not repeated here; {fetch} gives them]")
+
+
+def _ago(seconds: float) -> str:
+    """A length of time in its largest unit, from hours up."""
+    hours = int(seconds // 3600)
+    count, unit = (hours, "hour") if hours < 48 else (hours // 24, "day")
+    return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
 def _newest(exchanges: Sequence[tuple[tuple[Message, ...], int]], tokens_max: int) -> tuple[tuple[Message, ...], int]:

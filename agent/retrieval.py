@@ -1,4 +1,4 @@
-"""What the memory index answers, in the shapes of the contract, section 9."""
+"""What the memory index answers, in the shapes of docs/formats.md."""
 
 from __future__ import annotations
 

@@ -38,13 +38,16 @@ class Thalamus:
         """The provider that is called."""
         return self._provider
 
-    async def stream_reply(self, prompt: Prompt) -> AsyncGenerator[StreamChunk, None]:
+    async def stream_reply(
+        self, prompt: Prompt, retried: Callable[[ProviderError, float], None] | None = None
+    ) -> AsyncGenerator[StreamChunk, None]:
         """The chunks of one complete reply; the last is `stop`.
 
         When a try fails after chunks were passed on, `reset` follows them: what came before is void. Raises
         ProviderError: at once for a failure that stays or a named wait that is too long, after the last try for one
         that may pass; NoNetwork before any try when the machine is offline. Close it (`contextlib.aclosing`) when
-        leaving it early: that ends the request.
+        leaving it early: that ends the request. `retried` is told of each failure that is tried again, and the pause
+        before it in seconds.
         """
         tries = 0
         while True:
@@ -66,6 +69,8 @@ class Thalamus:
             if pause_seconds is None:
                 raise failure
             tries += 1
+            if retried is not None:
+                retried(failure, pause_seconds)
             await self._sleep(pause_seconds)
 
     async def _whole_stream(self, prompt: Prompt) -> AsyncGenerator[StreamChunk, None]:

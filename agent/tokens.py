@@ -1,15 +1,32 @@
-"""Rough token counts, by script, and texts cut to them. No tokenizer: the model may be anyone's."""
+"""Rough token counts, by script, corrected by what a model bills, and texts cut to them.
+
+No tokenizer: the model may be anyone's.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
+
+from agent.types import Message, ToolSpec
 
 _ARABIC = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _UNSPACED = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]+")
 _LATIN_CHARS_PER_TOKEN = 4.0
 _ARABIC_CHARS_PER_TOKEN = 3.0
 _UNSPACED_CHARS_PER_TOKEN = 1.5
+_MESSAGE_TOKENS = 4
+"""What a message or a call costs beside its text."""
+_PICTURE_TOKENS = 1_600
+"""A large picture at the service that counts most."""
+_RATIO_MIN, _RATIO_MAX = 0.5, 2.0
+_PLAUSIBLE = (0.25, 4.0)
+_NEWEST_SHARE = 0.3
+"""How much the newest call counts beside all before it."""
+_TOKENS_TO_LEARN_FROM = 500
+"""What a service adds to each request would outweigh a shorter one."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -27,6 +44,41 @@ def estimate_tokens(text: str) -> int:
 def lasting_tokens(text: str) -> int:
     """The same, remembered: for texts that come again and again."""
     return estimate_tokens(text)
+
+
+def message_tokens(messages: Iterable[Message]) -> int:
+    """Tokens of messages with their calls and pictures."""
+    total = 0
+    for message in messages:
+        total += estimate_tokens(message.text) + _MESSAGE_TOKENS + len(message.images) * _PICTURE_TOKENS
+        for call in message.calls:
+            arguments = json.dumps(dict(call.args), ensure_ascii=False, default=str)
+            total += estimate_tokens(call.name) + estimate_tokens(arguments) + _MESSAGE_TOKENS
+    return total
+
+
+def tool_tokens(tools: Iterable[ToolSpec]) -> int:
+    """Tokens of a tool list."""
+    return sum(estimate_tokens(f"{tool.name} {tool.description} {json.dumps(tool.parameters)}") for tool in tools)
+
+
+class TokenScale:
+    """How many tokens a model bills for each that is estimated, learnt from its answered calls: 0.5 to 2, first 1."""
+
+    def __init__(self) -> None:
+        self._ratios: dict[str, float] = {}
+
+    def ratio(self, model: str) -> float:
+        return self._ratios.get(model, 1.0)
+
+    def note(self, model: str, estimated: int, billed: int) -> None:
+        """One call came to `billed` tokens of input. A short one, and a figure nobody can mean, teach nothing."""
+        if estimated < _TOKENS_TO_LEARN_FROM or not _PLAUSIBLE[0] <= billed / estimated <= _PLAUSIBLE[1]:
+            return
+        seen = billed / estimated
+        known = self._ratios.get(model)
+        ratio = seen if known is None else known + _NEWEST_SHARE * (seen - known)
+        self._ratios[model] = min(max(ratio, _RATIO_MIN), _RATIO_MAX)
 
 
 def clip(text: str, tokens_max: int, hint: str) -> str:

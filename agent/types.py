@@ -1,5 +1,7 @@
 """The types that walk through the agent, and the Protocols it is given. Knows no chat platform."""
 
+# long because: every type that crosses a room of the agent stands here, so that nobody looks for one twice.
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -27,12 +29,13 @@ class Person:
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call the model asks for. `fault` says why it cannot be run (arguments cut off, not an object); such a
-    call is never executed, its fault goes back to the model."""
+    call is never executed, its fault goes back to the model. `cut_off`: the fault is that the arguments broke off."""
 
     id: str
     name: str
     args: JsonObject
     fault: str | None = None
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,13 @@ class ToolSpec:
     """A tool as the model sees it. `parameters` is a JSON schema of type object.
 
     `read_only`: changes nothing, so calls of it may run side by side. `repeatable`: a failed try may be made again.
-    `rights`: who may call it.
+    `rights`: who may call it. `capability`: whose tool it is. What the safety gate reads:
+
+    - `paths`: names of the arguments that are paths in the workspace.
+    - `shell`: names of the arguments that a shell runs.
+    - `command`: the program, with its arguments, that a call runs; the call's own arguments are its input.
+    - `outside`: its result is text from outside (pages, files, other programs), which may be written to mislead.
+    - `asks`: why each call needs the owner's consent; empty: what the gate finds decides.
     """
 
     name: str
@@ -63,16 +72,30 @@ class ToolSpec:
     repeatable: bool = False
     rights: Rights = "owner"
     timeout_seconds: float = 30.0
+    capability: str = ""
+    paths: tuple[str, ...] = ()
+    shell: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    outside: bool = False
+    asks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a prompt. An assistant message may carry calls; a `tool` message answers one of them."""
+    """One message of a prompt. An assistant message may carry calls; a `tool` message answers one of them.
+
+    `images`: pictures of a user message as workspace paths, read when the request is made. `reasoning`: what came as
+    a chunk of that kind with an assistant message; it lives within its turn and is nobody's to read but the provider's.
+    `ref`: where the whole text can be read again (`memory_get`), for the program only; empty: not known.
+    """
 
     role: Role
     text: str
     calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
+    images: tuple[str, ...] = ()
+    reasoning: JsonObject | None = None
+    ref: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +134,15 @@ class StreamChunk:
     - `text`, `thinking`: `text` holds the piece.
     - `call`: a fragment of a tool call. `index` groups fragments (None: the provider gave none); `call_id` and
       `name` come when the provider sends them; `arguments` is a piece of JSON text, or `arguments_object` the whole.
+    - `reasoning`: `reasoning` is what the provider wants back with this reply's calls. It goes into the Message as it
+      is; it is never shown, logged or stored, and another provider or model leaves it out.
     - `usage`: `usage` holds the call's figures.
     - `stop`: the stream is complete; `text` is `end`, `calls` or `length`. A stream without it broke off.
     - `reset`: the stream broke off and begins anew: forget text, thinking and calls so far (usage stays spent).
       Comes from the thalamus, never from a provider.
     """
 
-    kind: Literal["text", "thinking", "call", "usage", "stop", "reset"]
+    kind: Literal["text", "thinking", "call", "reasoning", "usage", "stop", "reset"]
     text: str = ""
     index: int | None = None
     call_id: str | None = None
@@ -125,6 +150,7 @@ class StreamChunk:
     arguments: str | None = None
     arguments_object: JsonObject | None = None
     usage: Usage | None = None
+    reasoning: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +171,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The gate's word on one call."""
+    """The gate's word on one call. `arabic` is the reason in Arabic, as far as there is one."""
 
     decision: Decision
     reason: str = ""
+    arabic: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +212,11 @@ class EarlierCall:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Everything one turn starts from. `text` is all waiting messages of one person, each kept whole."""
+    """Everything one turn starts from. `text` is all waiting messages of one person, each kept whole.
+
+    `allows`: tools that the owner allowed this job of the clock; a run that cannot ask may call them. `previous_at`:
+    when the conversation's message before was written.
+    """
 
     id: str
     session_key: str
@@ -200,6 +231,8 @@ class Turn:
     history: tuple[Message, ...] = ()
     may_ask: bool = False
     earlier_calls: tuple[EarlierCall, ...] = ()
+    allows: tuple[str, ...] = ()
+    previous_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +253,11 @@ class TurnResult:
 
 class TurnPort(Protocol):
     """The turn's line to the outside while it runs. All of it is the queue's business."""
+
+    @property
+    def stopped(self) -> bool:
+        """True when a person stopped this turn: what cancels it then is not the program's end."""
+        ...
 
     def emit(self, segment: Segment) -> None: ...
 
@@ -282,6 +320,10 @@ class ProviderError(Exception):
         self.arabic = arabic
 
 
+class ContextOverflow(ProviderError):
+    """The request is longer than the model takes: nothing was answered, a shorter one may be."""
+
+
 class NoNetwork(ProviderError):
     """The machine has no network, known before the model was called: nothing was sent, the message can wait."""
 
@@ -296,13 +338,14 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """What a tool knows of the call it serves."""
+    """What a tool knows of the call it serves. `call_id` is unique within the turn."""
 
     viewer: Viewer
     session_key: str
     conversation_id: str
     turn_id: str
     now: datetime
+    call_id: str = ""
 
 
 ToolFunction = Callable[[CallContext, JsonObject], Awaitable[str]]
@@ -389,6 +432,6 @@ class Transcripts(Protocol):
 
 
 class StateSource(Protocol):
-    """What the state tools ask of the running program; each answer is a JSON shape of the contract, section 9."""
+    """What the state tools ask of the running program; each answer is a JSON shape of docs/formats.md."""
 
     async def channels(self) -> JsonObject: ...

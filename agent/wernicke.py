@@ -193,14 +193,16 @@ def _finished(draft: _Draft, call_id: str, *, cut: bool) -> ToolCall:
     if not name:
         return ToolCall(call_id, name, {}, "The call names no tool, so nothing was run.")
     if cut:
-        return ToolCall(call_id, name, {}, CUT_OFF.format(name=name))
+        return ToolCall(call_id, name, {}, CUT_OFF.format(name=name), cut_off=True)
     text = "".join(draft.pieces)
     try:
         if draft.value is not None:
             text = json.dumps(dict(draft.value), ensure_ascii=False)
         value = _arguments(whole_characters(text).strip())
     except (ValueError, RecursionError) as error:
-        return ToolCall(call_id, name, {}, _unreadable(name, text, error))
+        if _broke_off(text):
+            return ToolCall(call_id, name, {}, CUT_OFF.format(name=name), cut_off=True)
+        return ToolCall(call_id, name, {}, _unreadable(name, error))
     if not isinstance(value, dict):
         fault = f"The arguments of `{name}` must be one JSON object, not {type(value).__name__}, so it was not run."
         return ToolCall(call_id, name, {}, fault)
@@ -230,9 +232,11 @@ def _finite(text: str) -> float:
     return value
 
 
-def _unreadable(name: str, text: str, error: Exception) -> str:
-    if text.lstrip()[:1] in ("{", "[") and not _Scan().complete([text]):
-        return CUT_OFF.format(name=name)
+def _broke_off(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[") and not _Scan().complete([text])
+
+
+def _unreadable(name: str, error: Exception) -> str:
     return (
         f"The arguments of `{name}` are not one valid JSON object ({_short(str(error))}), so it was not run. "
         "Call it again."

@@ -7,29 +7,27 @@ import contextlib
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from agent.brain import Brain, build_brain
-from agent.capabilities.introspect.tools import Introspect
-from agent.cortex.search import Cortex
-from agent.hippocampus.knowledge import Knowledge
 from agent.providers.base import ProviderSettings, create, warm
 from agent.turn import run_turn
-from agent.types import JsonObject, Provider, ToolFailure, Turn, TurnPort, TurnResult
+from agent.types import Provider, ToolFailure, Turn, TurnPort, TurnResult
 from channels import registry
 from channels.channel import Channel, ChannelContext, HasRoutes, NotAccepted
 from channels.scheduled.channel import ScheduledChannel
 from channels.scheduled.quiet import is_quiet
 from channels.scheduled.types import CHANNEL_IDS, ScheduledRun
+from gateway.approvals import Approvals
 from gateway.backend import OwnerBackend
 from gateway.config import Settings
-from gateway.health import ChannelReport, Health
+from gateway.health import ChannelReport
 from gateway.home import HomeLock, forget_running, prepare, write_running
 from gateway.http import HttpServer
 from gateway.inbox import Inbox
+from gateway.library import Library, utc_now
 from gateway.limits import READLOG_MARK_SECONDS
 from gateway.observe import Observers
 from gateway.outbox import Outbox
@@ -45,50 +43,6 @@ from heartbeat.timer import SchedulerTimer
 from heartbeat.types import DueRun, Kind, QueueState, due_of_key
 
 LOG = logging.getLogger(__name__)
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """What works on a home without a gateway: the database, the index, the tools."""
-
-    home: Path
-    store: Store
-    cortex: Cortex
-    introspect: Introspect
-    health: Health
-
-    @classmethod
-    async def open(cls, home: Path, settings: Settings, now: Callable[[], datetime] = utc_now) -> Library:
-        """Raises StoreError. The home must have been prepared."""
-        store = Store(home)
-        await store.open()
-        workspace = home / "workspace"
-        cortex = Cortex(home / "index.db", workspace, store.write, settings.zone)
-        await cortex.open()
-        health = Health(now)
-        knowledge = Knowledge(workspace, cortex)
-        introspect = Introspect(
-            cortex, knowledge, store.transcripts, _State(health), settings.zone, aliases=registry.ALIASES
-        )
-        return cls(home, store, cortex, introspect, health)
-
-    async def close(self) -> None:
-        await self.cortex.close()
-        await self.store.close()
-
-
-class _State:
-    """`agent.types.StateSource`."""
-
-    def __init__(self, health: Health) -> None:
-        self._health = health
-
-    async def channels(self) -> JsonObject:
-        return self._health.channels()
 
 
 class App:
@@ -124,7 +78,7 @@ class App:
         try:
             await self._start()
         except BaseException:
-            await self._stack.aclose()
+            await self._end()
             raise
 
     async def _start(self) -> None:
@@ -140,6 +94,7 @@ class App:
         self.brain = self._build_brain()
         self._stack.callback(self.brain.close)
         self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, self._now)
+        self.approvals = Approvals(self.store, self.outbox, self.channels, self.people, self.observers, self._now)
         self.queue = Queue(
             self.settings,
             self.store,
@@ -147,6 +102,7 @@ class App:
             self.readlog,
             self.channels,
             self.observers,
+            self.approvals,
             self._run_turn,
             self._now,
             is_quiet=is_quiet,
@@ -159,6 +115,7 @@ class App:
             self.outbox,
             self.channels,
             self.observers,
+            self.approvals,
             self._now,
         )
         self.backend = OwnerBackend(
@@ -167,6 +124,7 @@ class App:
             cortex=self.library.cortex,
             queue=self.queue,
             outbox=self.outbox,
+            approvals=self.approvals,
             people=self.people,
             health=self.health,
             workspace=self.home / "workspace",
@@ -198,6 +156,8 @@ class App:
                 api_key=model.api_key.get_secret_value(),
                 context_tokens=model.context_tokens,
                 timeout_seconds=model.timeout_seconds,
+                images=model.images,
+                workspace=self.home / "workspace",
             )
         )
         self._stack.push_async_callback(self._provider.close)
@@ -205,7 +165,7 @@ class App:
             workspace=self.home / "workspace",
             provider=self._provider,
             cortex=self.library.cortex,
-            functions={"introspect": self.library.introspect.functions()},
+            functions=self.library.functions(),
             zone=self.settings.zone,
             now=self._now,
             agent_name=self.settings.agent.name,
@@ -215,17 +175,19 @@ class App:
 
     @property
     def model(self) -> str:
-        return f"{self._provider.name} {self._provider.model}".strip()
+        """What `status` calls the model: the provider, and the model's own name where it has one."""
+        name, model = self._provider.name, self._provider.model
+        return name if model in {"", name} else f"{name} {model}"
 
     async def _run_turn(self, turn: Turn, port: TurnPort) -> TurnResult:
         return await run_turn(self.brain, turn, port)
 
     async def _create_channels(self) -> None:
-        last_sent = await self.store.last_sent()
         for name in registry.CHANNELS:
             settings = self.settings.channel(name)
             report = self.health.add(name, enabled=settings.enabled)
-            self.health.known(name, received=await self.store.last_received(name), sent=last_sent.get(name))
+            received, sent = await self.store.last_received(name), await self.store.last_sent(name)
+            self.health.known(name, received=received, sent=sent)
             if settings.enabled:
                 self._add(name, registry.create(name, self._context(name, settings, report)), report)
         report = self.health.add(CHANNEL_IDS[0], enabled=self.settings.heartbeat.enabled)
@@ -324,6 +286,9 @@ class App:
     async def stop(self) -> None:
         """Takes nothing more, ends what runs in a few seconds, writes what is to be written, lets the home go."""
         self.health.ready = False
+        await self._end()
+
+    async def _end(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -9,14 +9,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json, message_json
+from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json
 from agent.capabilities.introspect.tools import Introspect
 from agent.cortex.search import Cortex
-from agent.types import CallContext, ConversationRecord, MessageRecord, Person, ToolFailure, Viewer
+from agent.types import CallContext, MessageRecord, Person, ToolFailure, Viewer
 from channels.inapp.ports import BadQuery, NotDone, UnknownConversation
 from channels.message import Address
 from gateway import __version__
-from gateway.events import summary_json
+from gateway.approvals import Approvals
+from gateway.events import saved_event
 from gateway.health import Health
 from gateway.outbox import Outbox
 from gateway.people import People
@@ -47,6 +48,7 @@ class OwnerBackend:
     cortex: Cortex
     queue: Queue
     outbox: Outbox
+    approvals: Approvals
     people: People
     health: Health
     workspace: Path
@@ -103,6 +105,9 @@ class OwnerBackend:
             raise UnknownConversation(conversation_id)
         return await self.queue.stop(found[0].session_key)
 
+    async def approve(self, question_id: str, allow: bool) -> bool:
+        return self.approvals.answer(question_id, allow)
+
     # What runs
 
     async def status(self) -> dict[str, Any]:
@@ -144,11 +149,18 @@ class OwnerBackend:
         return await self.store.transcripts.newest_version()
 
     async def events_since(self, version: int) -> list[tuple[int, Json]]:
-        changed = await self.store.transcripts.since(version)
+        changed = await self._changed_since(version)
         ids = list({conversation for _, conversation, _ in changed})
         records = await self.store.transcripts.conversations(OWNER, ids=ids, limit=len(ids)) if ids else []
         known = {record.id: record for record in records}
-        return [(at, _missed(at, known[conversation], message)) for at, conversation, message in changed]
+        return [(at, saved_event(at, known[conversation], message)) for at, conversation, message in changed]
+
+    async def _changed_since(self, version: int) -> list[tuple[int, str, MessageRecord]]:
+        """All of it: a client that was away for long misses nothing."""
+        changed: list[tuple[int, str, MessageRecord]] = []
+        while more := await self.store.transcripts.since(changed[-1][0] if changed else version):
+            changed += more
+        return changed
 
     # Files
 
@@ -162,16 +174,6 @@ class OwnerBackend:
         if not is_file or any(part.startswith(".") for part in found.relative_to(root).parts):
             raise FileNotFoundError(path)
         return found
-
-
-def _missed(version: int, conversation: ConversationRecord, message: MessageRecord) -> Json:
-    return {
-        "conversation": conversation.id,
-        "turn": message.turn_id,
-        "version": version,
-        "message": message_json(message),
-        "summary": summary_json(conversation),
-    }
 
 
 def _args(query: Mapping[str, str]) -> dict[str, Any]:
@@ -188,7 +190,7 @@ def _args(query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def run_json(run: Run) -> dict[str, Any]:
-    """One run in the shape of the contract, section 9."""
+    """One run in the shape of docs/formats.md."""
 
     def iso(at: datetime | None) -> str | None:
         return None if at is None else at.isoformat()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -69,6 +70,7 @@ def run(
     It prints one line with the address to open; what happens is written to workspace/logs. A second Ctrl-C ends it
     at once.
     """
+    gc.disable()  # until the gateway is ready: see cli_run
     from gateway.cli_run import run as serve
 
     serve(place(home), verbose=verbose, as_json=as_json)

@@ -93,6 +93,8 @@ def ask(line: Line, text: str, conversation: str | None, answer: Answer) -> Answ
     message_id, answer.conversation = line.post(text, conversation)
     n: int | None = None
     for kind, data in line.events():
+        if not kind and n is not None and not _is_open(line, answer.conversation, n):
+            return _read(line, answer, n)  # it was answered, and the event was lost
         if data.get("conversation") != answer.conversation:
             continue
         if kind == "message" and data["message"]["id"] == message_id:
@@ -108,10 +110,16 @@ def ask(line: Line, text: str, conversation: str | None, answer: Answer) -> Answ
         elif kind == "error" and not _is_open(line, answer.conversation, n):
             raise failed("turn", f"The answer broke off: {data.get('message', '')}.", "The message is kept; ask again.")
         elif kind == "status" and data.get("state") == "command":
-            for message in line.messages(answer.conversation, n + 1):
-                answer.whole(message)
-            return answer
+            return _read(line, answer, n)
     raise failed("line", "The line broke off before the answer came.", "The message is kept and will be answered.")
+
+
+def _read(line: Line, answer: Answer, n: int) -> Answer:
+    """The answer from the saved conversation: what stands there after message `n`."""
+    for message in line.messages(answer.conversation, n + 1):
+        if message["role"] != "user":
+            answer.whole(message)
+    return answer
 
 
 def _is_open(line: Line, conversation: str, n: int) -> bool:

@@ -36,6 +36,13 @@ def not_running(home: Path) -> CliError:
     return CliError(NOT_RUNNING, "not_running", f"No gateway runs on {home}.", "Start it with `hudhud run`.")
 
 
+def not_reachable(home: Path) -> CliError:
+    message = f"A program works on {home}, but it has no page and so cannot be asked."
+    return CliError(
+        NOT_RUNNING, "not_reachable", message, "Set `enabled = true` under [channels.inapp] and restart it."
+    )
+
+
 def show(error: CliError, *, as_json: bool) -> int:
     """Writes the error (with `--json` its document to stdout, else its sentence to stderr); returns the exit code."""
     if as_json:

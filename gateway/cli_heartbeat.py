@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from gateway.app import Library
+    from gateway.library import Library
     from heartbeat.runner import Runner
     from heartbeat.types import DueRun, JobState, Kind, QueueState, Run
 
@@ -80,19 +80,18 @@ def _list(where: Place, as_json: bool) -> None:
         return
     if jobs:
         table(
-            ("job", "schedule", "next", "last", "last run", "remark"),
+            ("job", "schedule", "next", "last", "remark"),
             [
                 (
                     job.name,
                     job.schedule if job.schedule != job.name else "",
                     when(job.next_at, where.zone) if clock_on else "",
                     "" if job.last is None else job.last.outcome or "running",
-                    "" if job.last is None else when(job.last.due_at, where.zone),
-                    job.fault or "",
+                    job.fault or _last_run(job, when(job.last and job.last.due_at, where.zone)),
                 )
                 for job in jobs
             ],
-            short=("job",),
+            short=("job", "schedule"),
             state="last",
             wrap=True,
         )
@@ -100,6 +99,12 @@ def _list(where: Place, as_json: bool) -> None:
         remark(f"No job is written in {where.home / 'workspace' / 'heartbeat.md'} yet.")
     if jobs and not clock_on:
         remark("The clock is off: set `enabled = true` under [heartbeat] in config.toml.")
+
+
+def _last_run(job: JobState, at: str) -> str:
+    if job.last is None:
+        return ""
+    return ": ".join(part for part in (f"last at {at}", job.last.reason) if part)
 
 
 def _next(where: Place, name: str | None, count: int, as_json: bool) -> None:
@@ -208,7 +213,7 @@ class _NoQueue:
 
 
 def _job_shape(job: JobState, clock_on: bool) -> dict[str, Any]:
-    """The contract, section 9."""
+    """The shape of docs/formats.md."""
     from gateway.backend import run_json
 
     on = job.enabled and clock_on

@@ -16,8 +16,13 @@ from gateway.home import CONFIG, FIRST_CONFIG, prepare
 
 HEAD = "\n".join(FIRST_CONFIG.splitlines()[:2])
 Sections = dict[str, dict[str, str | bool]]
-DEFAULT_SERVER = "https://api.openai.com/v1"
-DEFAULT_KEY = "env:OPENAI_API_KEY"
+SERVERS = {
+    "anthropic": ("https://api.anthropic.com", "env:ANTHROPIC_API_KEY"),
+    "openai": ("https://api.openai.com/v1", "env:OPENAI_API_KEY"),
+    "deepseek": ("https://api.deepseek.com", "env:DEEPSEEK_API_KEY"),
+    "ollama": ("http://127.0.0.1:11434", ""),
+}
+"""What Enter takes: where a service lives, and its key."""
 
 
 def init(home: Path, *, ask: bool, as_json: bool) -> None:
@@ -53,16 +58,17 @@ def _asked() -> str:
 
 def _model() -> Sections:
     remark("The offline model answers from memory, without key or network; openai is any server with that protocol.")
-    provider = _question("Model (offline, openai)", "offline", check=_provider)
+    provider = _question(f"Model (offline, {', '.join(SERVERS)})", "offline", check=_provider)
     if provider == "offline":
         return {}
-    server = _question("Address of the server", DEFAULT_SERVER, check=_address)
+    default_server, default_key = SERVERS[provider]
+    server = _question("Address of the server", default_server, check=_address)
     return {
         "model": {
             "provider": provider,
             "name": _question("Name of the model"),
-            "base_url": "" if server == DEFAULT_SERVER else server,
-            "api_key": _question("Key, or env:NAME to read it from a variable", DEFAULT_KEY, secret=True),
+            "base_url": "" if server == default_server else server,
+            "api_key": _question("Key, or env:NAME to read it from a variable", default_key, secret=True),
         }
     }
 
@@ -105,7 +111,7 @@ def _zone(answer: str) -> str:
 
 
 def _provider(answer: str) -> str:
-    return "" if answer in {"offline", "openai"} else "Write offline or openai."
+    return "" if answer in {"offline", *SERVERS} else f"Write offline, {', '.join(SERVERS)}."
 
 
 def _address(answer: str) -> str:

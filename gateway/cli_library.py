@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from agent.types import CallContext
-from gateway.app import Library
 from gateway.backend import OWNER
 from gateway.cli_errors import no_such
 from gateway.cli_options import Place
 from gateway.home import CONFIG, prepare
+from gateway.library import Library
 
 
 @asynccontextmanager

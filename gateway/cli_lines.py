@@ -17,6 +17,7 @@ from gateway.client import Client, Json, quoted
 T = TypeVar("T")
 Event = tuple[str, Mapping[str, Any]]
 CHANNEL = "inapp"
+SILENCE_SECONDS = 15.0
 
 
 class Line(Protocol):
@@ -27,7 +28,7 @@ class Line(Protocol):
         ...
 
     def events(self) -> Iterator[Event]:
-        """What happens, in all conversations, in order."""
+        """What happens, in all conversations, in order; now and then an event without a kind."""
         ...
 
     def messages(self, conversation: str, first: int) -> list[Json]:
@@ -56,7 +57,7 @@ class GatewayLine:
         self._events = self._client.events()
         self._iterator = iter(self._events)
         # The first event says that the place in the stream is taken.
-        next(self._iterator)
+        next(kind for kind, _ in self._iterator if kind)
 
     def post(self, text: str, conversation: str | None) -> tuple[str, str]:
         body = {"text": text, "key": secrets.token_hex(16)}
@@ -126,7 +127,10 @@ class OwnLine:
 
     def events(self) -> Iterator[Event]:
         while True:
-            yield self._found.get()
+            try:
+                yield self._found.get(timeout=SILENCE_SECONDS)
+            except queue.Empty:
+                yield "", {}
 
     def messages(self, conversation: str, first: int) -> list[Json]:
         found = self._wait(self._app.backend.conversation(conversation, first, None))

@@ -47,11 +47,12 @@ class Place:
 
     def needed_client(self) -> Client:
         """The same; raises CliError (exit code 4) when no gateway runs."""
-        from gateway.cli_errors import not_running
+        from gateway.cli_errors import not_reachable, not_running
+        from gateway.home import is_held
 
         client = self.client()
         if client is None:
-            raise not_running(self.home)
+            raise not_reachable(self.home) if is_held(self.home) else not_running(self.home)
         return client
 
 

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 PIPE_COLUMNS = 10_000
 """Width of a table that no terminal shows: nothing is cut."""
-SHORT_CELLS = 24
-LAST_CELLS_MIN = 20
+SHORT_CELLS = 22
+LAST_CELLS_MIN = 24
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
@@ -168,43 +168,51 @@ def table(
 ) -> None:
     """Aligned columns under a dim head; columns that are empty throughout are left out.
 
-    On a terminal the last column takes what room is left: its cells are cut, or with `wrap` go on below. Cells of the
-    columns `short` are cut to SHORT_CELLS there, all others stand whole. Columns `right` hold numbers. The column
-    `state` is coloured by what it says.
+    On a terminal the last column takes what room is left: its cells are cut, or with `wrap` go on below; where there
+    is little room they stand below altogether. Cells of the columns `short` are cut to SHORT_CELLS there. Columns
+    `right` hold numbers. The column `state` is coloured by what it says.
     """
-    from rich.cells import cell_len
-
     shown = [at for at in range(len(head)) if any(row[at] for row in rows)]
-    cells = [[one_line(row[at]) for at in shown] for row in rows]
     names = [head[at] for at in shown]
+    cells = [[one_line(row[at]) for at in shown] for row in rows]
     on_terminal = sys.stdout.isatty()
     if on_terminal:
         for row in cells:
             row[:] = [cut(cell, SHORT_CELLS) if name in short else cell for name, cell in zip(names, row, strict=True)]
-    widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
+    widths = [max(map(_length, column)) for column in zip(names, *cells, strict=True)]
     before = sum(widths[:-1]) + 2 * (len(widths) - 1)
-    room = max(LAST_CELLS_MIN, columns() - before) if on_terminal else PIPE_COLUMNS
-    _row(names, widths, right, ["dim"] * len(names))
+    room = columns() - before if on_terminal else PIPE_COLUMNS
+    below = wrap and len(names) > 1 and room < min(LAST_CELLS_MIN, widths[-1])
+    if below:
+        before, room = 2, columns() - 2
+        names = names[:-1]
+    _write(sys.stdout, _aligned(names, widths, names, right, ["dim"] * len(names)))
     for row in cells:
-        *_, last = row
-        lines = wrapped(last, room) if wrap else [cut(last, room)]
-        colours = [_COLOURS.get(cell, "") if name == state else "" for name, cell in zip(names, row, strict=True)]
-        _row([*row[:-1], lines[0]], widths, [at for at in right if at != names[-1]], colours, names)
-        for line in lines[1:]:
-            _write(sys.stdout, " " * before + line)
+        styles = [_COLOURS.get(cell, "") if name == state else "" for name, cell in zip(names, row, strict=False)]
+        lines = wrapped(row[-1], room) if wrap else [cut(row[-1], max(room, LAST_CELLS_MIN))]
+        if not below:
+            row[-1] = lines.pop(0)
+        _write(sys.stdout, _aligned(row[: len(names)], widths, names, right, styles))
+        for line in lines:
+            if line:
+                _write(sys.stdout, " " * before + line)
 
 
-def _row(
-    cells: Sequence[str], widths: Sequence[int], right: Sequence[str], styles: Sequence[str], names: Sequence[str] = ()
-) -> None:
+def _aligned(
+    cells: Sequence[str], widths: Sequence[int], names: Sequence[str], right: Sequence[str], styles: Sequence[str]
+) -> str:
+    """One row of a table."""
+    parts: list[str] = []
+    for cell, width, name, style in zip(cells, widths, names, styles, strict=False):
+        blanks = " " * (width - _length(cell))
+        parts.append(f"{blanks}{painted(cell, style)}" if name in right else f"{painted(cell, style)}{blanks}")
+    return "  ".join(parts).rstrip()
+
+
+def _length(text: str) -> int:
     from rich.cells import cell_len
 
-    parts: list[str] = []
-    for cell, width, style, name in zip(cells, widths, styles, names or cells, strict=True):
-        blanks = " " * max(0, width - cell_len(cell))
-        shown = painted(cell, style)
-        parts.append(f"{blanks}{shown}" if name in right else f"{shown}{blanks}")
-    _write(sys.stdout, "  ".join(parts).rstrip())
+    return cell_len(text)
 
 
 def cut(text: str, width: int) -> str:

@@ -67,7 +67,7 @@ def drop(
 
 
 def _list(where: Place, as_json: bool) -> None:
-    from gateway.cli_output import one_line, print_json, remark, say, table, when
+    from gateway.cli_output import print_json, remark, say, table, when
 
     waiting, deliveries = asyncio.run(_read(where))
     if as_json:
@@ -87,25 +87,29 @@ def _list(where: Place, as_json: bool) -> None:
         say()
     if deliveries:
         table(
-            ("reply", "to", "state", "tries", "next try", "why"),
+            ("reply", "to", "state", "remark"),
             [
                 (
                     delivery.key,
                     delivery.address.session_key,
                     delivery.state,
-                    str(delivery.attempts),
-                    when(delivery.next_at, where.zone),
-                    one_line(delivery.reason or ""),
+                    _remark(delivery, when(delivery.next_at, where.zone)),
                 )
                 for delivery in deliveries
             ],
             short=("to",),
-            right=("tries",),
             state="state",
             wrap=True,
         )
     if not waiting and not deliveries:
         remark("Nothing waits.")
+
+
+def _remark(delivery: Delivery, next_try: str) -> str:
+    times = "once" if delivery.attempts == 1 else f"{delivery.attempts} times"
+    parts = [f"tried {times}" if delivery.attempts else "", f"again at {next_try}" if next_try else ""]
+    about = ", ".join(part for part in parts if part)
+    return ": ".join(part for part in (about, delivery.reason or "") if part)
 
 
 async def _read(where: Place) -> tuple[list[dict[str, Any]], list[Delivery]]:
@@ -168,7 +172,7 @@ def _no_reply(key: str) -> Exception:
 
 
 def _shape(delivery: Delivery) -> dict[str, Any]:
-    """The contract, section 9."""
+    """The shape of docs/formats.md."""
     return {
         "key": delivery.key,
         "channel": delivery.address.channel,

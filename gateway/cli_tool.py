@@ -15,7 +15,7 @@ from gateway.cli_output import print_json, say
 
 if TYPE_CHECKING:
     from agent.types import ToolResult
-    from gateway.app import Library
+    from gateway.library import Library
 
 
 def tool(place: Place, name: str, arguments: str, *, consent: bool, as_json: bool) -> None:
@@ -47,7 +47,7 @@ async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) 
 
     async with opened(place, fresh=True) as library:
         _show_channels(place, library)
-        cerebellum = Cerebellum({"introspect": library.introspect.functions()})
+        cerebellum = Cerebellum(library.functions())
         spec = cerebellum.spec(name)
         if spec is None:
             names = ", ".join(spec.name for spec in cerebellum.definitions("owner"))
@@ -57,11 +57,11 @@ async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) 
         if call.fault is not None:
             raise used_wrongly(call.fault)
         turn = Turn(context.turn_id, "", "", "", context.viewer.person, context.now)
-        verdict = Amygdala(cerebellum.patterns).classify(call, spec, turn)
+        verdict = Amygdala(cerebellum.patterns, place.home / "workspace").classify(call, spec, turn)
         if verdict.decision == "block":
             raise failed("blocked", f"The safety gate blocks this call: {verdict.reason}")
         if verdict.decision == "confirm" and not consent:
-            raise failed("denied", f"This needs consent: {verdict.reason} {shown(call)}", "Add --yes to consent.")
+            raise failed("denied", f"This needs consent: {verdict.reason} {shown(call, spec)}", "Add --yes to consent.")
         motor = Motor(cerebellum, place.home / "workspace", lambda: context.now)
         try:
             return await motor.run_task(turn, call, spec)

@@ -19,7 +19,7 @@ class GatewayGone(Exception):
 
 
 class GatewayRefused(Exception):
-    """The gateway answered that it will not: `status` as in HTTP, the rest as in the contract's error shape."""
+    """The gateway answered that it will not: `status` as in HTTP, the rest as in the error shape of docs/formats.md."""
 
     def __init__(self, status: int, code: str, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -88,7 +88,10 @@ class Client:
 
 
 class Events:
-    """The gateway's live events as (kind, data), in order. It ends when the gateway does."""
+    """The gateway's live events as (kind, data), in order; a sign of life between them has an empty kind.
+
+    Format: https://html.spec.whatwg.org/multipage/server-sent-events.html. Raises GatewayGone when the line ends.
+    """
 
     def __init__(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
         self._connection = connection
@@ -97,9 +100,11 @@ class Events:
     def __iter__(self) -> Iterator[tuple[str, Json]]:
         kind, data = "", ""
         try:
-            while line := self._response.readline():
-                name, _, value = line.decode("utf-8", "replace").rstrip("\r\n").partition(": ")
-                if name == "event":
+            while line := self._response.readline().decode("utf-8", "replace"):
+                name, _, value = line.rstrip("\r\n").partition(": ")
+                if line.startswith(":"):
+                    yield "", {}
+                elif name == "event":
                     kind = value
                 elif name == "data":
                     data += value

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, create_model, field_validator
 
+from agent.limits import MODEL_RETRY_PAUSES_SECONDS
 from channels.registry import CHANNELS, settings_class
 
-ProviderName = Literal["offline", "openai"]
+ProviderName = Literal["offline", "anthropic", "openai", "deepseek", "ollama"]
 
 
 class SettingsError(Exception):
@@ -28,10 +29,14 @@ class Section(BaseModel):
 class AgentSettings(Section):
     name: str = "Hudhud"
     timezone: str = Field(default="", description="IANA name; empty: the machine's zone")
-    language: str = Field(default="", description="the language of notices, `ar` or `en`; empty: the message's own")
+    language: Literal["", "ar", "en"] = Field(
+        default="", description="the language of notices; empty: that of the message itself"
+    )
     workers: int = Field(default=8, ge=1, le=64, description="turns that run side by side")
     max_rounds: int = Field(default=8, ge=1, le=64, description="tool rounds before an answer is asked for")
-    idle_hours: float = Field(default=3.0, ge=0, description="a chat rests this long: a new conversation; 0: never")
+    idle_hours: float = Field(
+        default=3.0, ge=0, allow_inf_nan=False, description="a chat rests this long: a new conversation; 0: never"
+    )
 
     @field_validator("timezone")
     @classmethod
@@ -50,7 +55,18 @@ class ModelSettings(Section):
     base_url: str = ""
     api_key: SecretStr = SecretStr("")
     context_tokens: int = Field(default=0, ge=0, description="0: what the model is known to take")
-    timeout_seconds: float = Field(default=120.0, gt=0)
+    timeout_seconds: float = Field(default=120.0, gt=0, allow_inf_nan=False)
+    images: bool = Field(default=True, description="the model takes pictures")
+    retry_seconds: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = MODEL_RETRY_PAUSES_SECONDS
+
+
+class BudgetSettings(Section):
+    daily_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False, description="0: no limit")
+    daily_tokens: int = Field(default=0, ge=0, description="0: no limit")
+
+
+class SafetySettings(Section):
+    confirm: Literal["risky", "always"] = "risky"
 
 
 class ReadlogSettings(Section):
@@ -61,11 +77,21 @@ class HeartbeatSettings(Section):
     enabled: bool = True
     target: str = "owner"
 
+    @field_validator("target")
+    @classmethod
+    def _known_target(cls, value: str) -> str:
+        channel, _, chat = value.partition(":")
+        if value not in {"owner", "none"} and not (channel in CHANNELS and chat):
+            raise ValueError("`owner`, `none` or `<channel>:<chat>`")
+        return value
+
 
 class _Settings(Section):
     agent: AgentSettings = AgentSettings()
     model: ModelSettings = ModelSettings()
+    budget: BudgetSettings = BudgetSettings()
     readlog: ReadlogSettings = ReadlogSettings()
+    safety: SafetySettings = SafetySettings()
     heartbeat: HeartbeatSettings = HeartbeatSettings()
 
 
@@ -130,7 +156,9 @@ def load_settings(path: Path) -> Settings:
     try:
         return Settings.model_validate(_with_environment(data, path))
     except ValidationError as error:
-        raise SettingsError("\n".join(f"{path}: {_sentence(item)}" for item in error.errors())) from error
+        sentences = "\n".join(f"{path}: {_sentence(item, data)}" for item in error.errors())
+    # Not with its cause: that one shows what was found, secrets too.
+    raise SettingsError(sentences)
 
 
 def _with_environment(value: Any, path: Path, key: str = "") -> Any:
@@ -146,15 +174,36 @@ def _with_environment(value: Any, path: Path, key: str = "") -> Any:
     return value
 
 
-def _sentence(item: Any) -> str:
+def _sentence(item: Any, data: Any) -> str:
     """One validation fault as one sentence: key, what was found, what is allowed."""
     location = [str(part) for part in item["loc"]]
     key = ".".join(location)
     if item["type"] == "extra_forbidden":
         return f"unknown key `{key}`. Allowed there: {', '.join(_allowed_keys(location[:-1]))}."
-    found = "a secret" if _is_secret(key) else repr(item["input"])
-    wanted = item.get("ctx", {}).get("error") or item["msg"]
-    return f"`{key}` is {found}; allowed: {str(wanted).removeprefix('Input should be ')}."
+    wanted = str(item.get("ctx", {}).get("error") or _WANTED.get(item["type"]) or item["msg"])
+    return f"`{key}` is {_found(item, data)}; allowed: {wanted.removeprefix('Input should be ')}."
+
+
+_WANTED = {"model_type": "a table", "tuple_type": "a list", "string_type": "a text", "finite_number": "a finite number"}
+"""Where the library's own words speak of its classes."""
+
+
+def _found(item: Any, data: Any) -> str:
+    """What stands in the file: never a secret, never what came from the environment, nothing of a whole table."""
+    found = item["input"]
+    if _is_secret(".".join(str(part) for part in item["loc"])):
+        return "a secret"
+    if isinstance(found, dict):
+        return "a table"
+    if isinstance(found, list | tuple):
+        return "a list"
+    inside = data
+    for part in item["loc"]:
+        try:
+            inside = inside[part]
+        except (KeyError, IndexError, TypeError):
+            return repr(found)
+    return repr(inside)
 
 
 def _is_secret(key: str) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from agent.types import ConversationRecord
+from agent.capabilities.introspect.shapes import message_json
+from agent.types import ConversationRecord, MessageRecord
 from gateway.store.types import NewMessage, Saved
 
 
@@ -72,6 +73,17 @@ def reply_event(
             "tool_calls": [],
         },
     )
+
+
+def saved_event(version: int, conversation: ConversationRecord, message: MessageRecord) -> dict[str, Any]:
+    """`message` for what stands in the database."""
+    return {
+        "conversation": conversation.id,
+        "turn": message.turn_id,
+        "version": version,
+        "message": message_json(message),
+        "summary": summary_json(conversation),
+    }
 
 
 def summary_json(record: ConversationRecord) -> dict[str, Any]:

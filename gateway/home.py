@@ -5,14 +5,17 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
+from agent.files import replace_file
 from agent.workspace import prepare_workspace
 from heartbeat.jobs import default_text
 
 CONFIG = "config.toml"
 RUNNING = "running.json"
+LOCK = "hudhud.lock"
 
 FIRST_CONFIG = """\
 # Settings of Hudhud. Everything has a default; what you may write here is in docs/run-it.md.
@@ -47,6 +50,10 @@ class HomeError(Exception):
     """The home folder cannot be used; `str()` is one sentence that says what to do."""
 
 
+class HomeHeld(HomeError):
+    """Another gateway works on this home."""
+
+
 def prepare(home: Path, agent_name: str = "Hudhud", config: str = FIRST_CONFIG) -> bool:
     """Makes the folders and first files that are missing, and writes the product's contract anew. True when the
     home is new: then `config` is its config.toml. Raises HomeError when it cannot be written."""
@@ -60,19 +67,33 @@ def prepare(home: Path, agent_name: str = "Hudhud", config: str = FIRST_CONFIG) 
             _write_new(workspace / name, text)
         _write_new(workspace / "heartbeat.md", default_text())
     except OSError as error:
-        raise HomeError(
-            f"{home}: cannot be written ({error.strerror}). Check its owner, rights and free space."
-        ) from error
+        raise _not_writable(home, error) from error
     return is_new
 
 
+def _not_writable(path: Path, error: OSError) -> HomeError:
+    return HomeError(f"{path}: cannot be written ({error.strerror}). Check its owner, rights and free space.")
+
+
 def _write_new(path: Path, text: str, mode: int = 0o644) -> None:
-    try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    except FileExistsError:
+    """Writes a file that is not there yet: whole or not at all."""
+    if path.exists():
         return
-    with os.fdopen(file, "w", encoding="utf-8") as stream:
-        stream.write(text)
+    replace_file(path, text)
+    path.chmod(mode)
+
+
+def _locked(file: int) -> bool:
+    """Takes the lock; a short second try, since a command that only looks holds it for an instant."""
+    for pause_seconds in (0.05, 0.1, None):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if pause_seconds is not None:
+                time.sleep(pause_seconds)
+            continue
+        return True
+    return False
 
 
 class HomeLock:
@@ -84,18 +105,23 @@ class HomeLock:
 
     def acquire(self) -> None:
         """Raises HomeError with the pid of the program that holds it."""
-        path = self._home / "hudhud.lock"
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        path = self._home / LOCK
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _not_writable(path, error) from error
+        if not _locked(file):
             holder = os.read(file, 32).decode("ascii", "replace").strip() or "unknown"
             os.close(file)
-            raise HomeError(
+            raise HomeHeld(
                 f"{self._home}: another gateway runs on this home (pid {holder}). Stop it first, or use --home."
-            ) from None
-        os.ftruncate(file, 0)
-        os.write(file, f"{os.getpid()}\n".encode("ascii"))
+            )
+        try:
+            os.ftruncate(file, 0)
+            os.write(file, f"{os.getpid()}\n".encode("ascii"))
+        except OSError as error:
+            os.close(file)
+            raise _not_writable(path, error) from error
         self._file = file
 
     def release(self) -> None:
@@ -105,12 +131,15 @@ class HomeLock:
 
 
 def write_running(home: Path, facts: dict[str, Any]) -> None:
-    """Notes how the command line reaches the running gateway (address and token; readable by the owner alone)."""
+    """Notes how the command line reaches the running gateway (address and token; readable by the owner alone).
+
+    Raises HomeError when it cannot be written."""
     path = home / RUNNING
-    temporary = path.with_suffix(".tmp")
-    temporary.unlink(missing_ok=True)
-    _write_new(temporary, json.dumps(facts), 0o600)
-    temporary.replace(path)
+    try:
+        replace_file(path, json.dumps(facts))
+        path.chmod(0o600)
+    except OSError as error:
+        raise _not_writable(path, error) from error
 
 
 def read_running(home: Path) -> dict[str, Any] | None:
@@ -119,15 +148,22 @@ def read_running(home: Path) -> dict[str, Any] | None:
         facts: dict[str, Any] = json.loads((home / RUNNING).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    return facts if is_held(home) else None
+
+
+def is_held(home: Path) -> bool:
+    """Whether a program works on this home now."""
+    if not (home / LOCK).exists():
+        return False
     lock = HomeLock(home)
     try:
         lock.acquire()
+    except HomeHeld:
+        return True
     except HomeError:
-        return facts
-    except OSError:
-        return None
+        return False
     lock.release()
-    return None
+    return False
 
 
 def forget_running(home: Path) -> None:

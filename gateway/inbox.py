@@ -1,9 +1,11 @@
-"""accept(): who is it? Save, de-duplicate and index in one transaction; then run a command or wake the queue."""
+"""accept(): who is it? Save, de-duplicate and index in one transaction; then answer an open question, run a command or
+wake the queue."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Protocol
@@ -11,23 +13,30 @@ from typing import Protocol
 from channels.channel import Channel, NotAccepted
 from channels.message import Accepted, InboundMessage
 from gateway import commands
+from gateway.approvals import Approvals, is_button
 from gateway.config import Settings
-from gateway.events import message_event
+from gateway.events import message_event, saved_event
+from gateway.limits import SEND_PAUSES_SECONDS
 from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.readlog import ReadLog
 from gateway.sentences import language_of
 from gateway.store import Store, StoreError
-from gateway.store.types import NewMessage, Rights, Saved
+from gateway.store.types import Delivery, NewMessage, Rights, Saved, TakenMessage
 
 LOG = logging.getLogger(__name__)
+
+
+def _is_blank(text: str) -> bool:
+    """Whether there is nothing to see: white space, control characters, direction marks."""
+    return all(letter.isspace() or unicodedata.category(letter) in {"Cc", "Cf"} for letter in text)
 
 
 class Wake(Protocol):
     """The queue's side: a message waits in a session."""
 
-    def wake(self, session_key: str, *, scheduled: bool) -> None: ...
+    def wake(self, session_key: str, *, scheduled: bool) -> bool: ...
 
 
 class Inbox:
@@ -42,6 +51,7 @@ class Inbox:
         outbox: Outbox,
         channels: Mapping[str, Channel],
         observers: Observers,
+        approvals: Approvals,
         now: Callable[[], datetime],
     ) -> None:
         self._settings = settings
@@ -51,6 +61,7 @@ class Inbox:
         self._outbox = outbox
         self._channels = channels
         self._observe = observers
+        self._approvals = approvals
         self._now = now
         self._queue: Wake | None = None
         self._desk: commands.Desk | None = None
@@ -66,20 +77,27 @@ class Inbox:
         rights = self._people.rights_of(message)
         if rights == "stranger" and self._settings.readlog.keep == "allowed":
             return Accepted(message.message_id, "", is_new=True, will_answer=False)
-        new = self._decide(message, rights)
+        answer = self._approvals.answered_by(message, rights)
+        stale = self._approvals.is_stale(message, rights)
+        new = self._decide(message, rights, is_answer=answer is not None)
         try:
             saved = await self._store.accept(new)
         except StoreError as error:
             raise NotAccepted(str(error)) from error
         if saved.is_new:
             self._saved(new, saved)
+            if stale or (answer is not None and not self._approvals.answer(*answer)):
+                language = language_of(message.text, self._settings.agent.language)
+                self._run(self._approvals.say_closed(message, language))
         will_answer = new.state == "waiting" and saved.state in {"waiting", "running"}
         return Accepted(saved.message_id, saved.conversation_id, saved.is_new, will_answer)
 
-    def _decide(self, message: InboundMessage, rights: Rights) -> NewMessage:
+    def _decide(self, message: InboundMessage, rights: Rights, *, is_answer: bool) -> NewMessage:
         info = self._channels[message.channel].info
         known = rights != "stranger"
-        wanted = known and message.wants_answer and bool(message.text.strip() or message.attachments)
+        wanted = known and message.wants_answer and bool(message.attachments or not _is_blank(message.text))
+        # An answer to an open question goes to the turn that asked, which is running.
+        wanted = wanted and not is_answer and not is_button(message)
         found = commands.parse(message.text) if wanted and message.origin == "person" else None
         return NewMessage(
             message=message,
@@ -98,12 +116,14 @@ class Inbox:
         if self._observe.any and saved.n is not None:
             self._observe("message", message_event(new, saved))
         self._outbox.put(saved.notice)
+        if saved.notice is not None and self._observe.any:
+            self._run(self._tell(saved.notice))
         if new.command is not None:
             self._run(self._command(saved.seq))
         elif new.state == "waiting":
             assert self._queue is not None
-            self._queue.wake(saved.session_key, scheduled=new.message.origin == "scheduled")
-            return  # The turn appends the log line before it starts.
+            if self._queue.wake(saved.session_key, scheduled=new.message.origin == "scheduled"):
+                return  # The turn that begins now appends the log line first.
         self._run(self._readlog.caught_up(new.message.channel, saved.chat))
 
     @property
@@ -145,14 +165,27 @@ class Inbox:
             language_of(message.text, self._settings.agent.language),
         )
         answer = await commands.run(found[0], self._desk, request)
-        done = await self._store.command_done(
-            seq,
-            message.conversation_id,
-            message.address,
-            answer,
-            self._channels[message.address.channel].info.saved_is_sent,
-            self._now(),
-        )
+        done = await self._done(seq, message, answer)
         self._outbox.put(done)
         if self._observe.any:
+            await self._tell(done)
             self._observe("status", {"conversation": message.conversation_id, "turn": None, "state": "command"})
+        if done.state == "sent":
+            await self._readlog.caught_up(message.address.channel, message.address.chat_id)
+
+    async def _done(self, seq: int, message: TakenMessage, answer: str) -> Delivery:
+        """A command that was carried out keeps its answer, also when the disk is full for a while."""
+        is_sent = self._channels[message.address.channel].info.saved_is_sent
+        pauses = iter(SEND_PAUSES_SECONDS)
+        while True:
+            try:
+                return await self._store.command_done(
+                    seq, message.conversation_id, message.address, answer, is_sent, self._now()
+                )
+            except StoreError as error:
+                LOG.error("%s", error)
+                await asyncio.sleep(next(pauses, SEND_PAUSES_SECONDS[-1]))
+
+    async def _tell(self, notice: Delivery) -> None:
+        """Whoever watches sees the notice too."""
+        self._observe("message", saved_event(*await self._store.transcripts.saved(notice.message_seq)))

@@ -5,8 +5,10 @@ TEXT_CHARS_MAX = 200_000
 REQUEST_BYTES_MAX = 20 * 1024 * 1024
 HISTORY_MESSAGES_MAX = 60
 TURN_SECONDS_MAX = 900.0
-TURN_ATTEMPTS_MAX = 3
-"""A turn that took the program down this often is given up, and its sender is told."""
+TURN_ATTEMPTS_MAX = 50
+"""A turn that broke off this often with the program is given up, and its sender is told. Nobody can tell a turn that
+takes the program down from one that ran when something else did (a kill, a power cut), so the limit is far above what
+bad luck can reach: it only ends a loop of crashes."""
 SEND_PAUSES_SECONDS = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0)
 SEND_ATTEMPTS_MAX = 20
 SENDS_IN_FLIGHT_MAX = 32
@@ -25,3 +27,8 @@ EVENTS_SILENCE_SECONDS = 60.0
 """The event stream says something at least every 15 s; after this long without a word the line is dead."""
 LOG_FILE_BYTES_MAX = 2 * 1024 * 1024
 LOG_FILES_MAX = 4
+APPROVAL_SECONDS = 600.0
+"""How long the owner has to answer a question; then the answer is no."""
+ANSWER_EARLY_SECONDS = 5.0
+"""How much earlier than its question a plain answer may seem to have been written: the platform's clock differs from
+this machine's, and counts whole seconds."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Observer = Callable[[str, Mapping[str, Any]], None]
-"""Takes a kind (`message`, `delta`, `reset`, `tool`, `status`, `done`, `error`) and its data; must be quick."""
+"""Takes a kind (`message`, `delta`, `reset`, `tool`, `approval`, `status`, `done`, `error`) and its data; quick."""
 
 
 class Observers:

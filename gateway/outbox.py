@@ -19,6 +19,11 @@ from gateway.store.types import Delivery, DeliveryState
 
 LOG = logging.getLogger(__name__)
 
+Arrived = Callable[[datetime], None]
+QUESTION = "approval:"
+"""Begins the key of a question to the owner, which is worth nothing once it is closed."""
+CLOSED = "the question is no longer open"
+
 
 class Outbox:
     """Takes deliveries as they are planned and brings each to an end that is written down.
@@ -45,6 +50,8 @@ class Outbox:
         self._tasks: dict[Address, asyncio.Task[None]] = {}
         self._sending: set[Address] = set()
         self._slots = asyncio.Semaphore(SENDS_IN_FLIGHT_MAX)
+        self._arrivals: dict[str, Arrived] = {}
+        self._withdrawn: set[str] = set()
         self._open = True
 
     async def recover(self) -> int:
@@ -53,19 +60,29 @@ class Outbox:
         for delivery in await self._store.open_deliveries():
             if delivery.state == "sending":
                 await self._move(delivery, "unknown", reason="the program ended while it was being sent")
+            elif delivery.key.startswith(QUESTION):
+                await self._move(delivery, "expired", reason=CLOSED)
             else:
                 self.put(delivery)
                 going_on += 1
         return going_on
 
-    def put(self, delivery: Delivery | None) -> None:
-        """A delivery row was committed: `planned` and `retry` are sent, others are left alone."""
+    def put(self, delivery: Delivery | None, arrived: Arrived | None = None) -> None:
+        """A delivery row was committed: `planned` and `retry` are sent, others are left alone. `arrived` is told when
+        it is sent for certain."""
         if delivery is None or delivery.state not in {"planned", "retry"} or not self._open:
             return
         self._lines.setdefault(delivery.address, deque()).append(delivery)
+        if arrived is not None:
+            self._arrivals[delivery.key] = arrived
         if delivery.address not in self._tasks:
             task = asyncio.create_task(self._send_line(delivery.address), name=f"outbox {delivery.address.session_key}")
             self._tasks[delivery.address] = task
+
+    def withdraw(self, key: str) -> None:
+        """What was not sent yet is not sent any more."""
+        if any(delivery.key == key for line in self._lines.values() for delivery in line):
+            self._withdrawn.add(key)
 
     async def retry(self, key: str) -> bool:
         """A person wants a failed, unknown or waiting delivery sent (again). False when there is no such one."""
@@ -102,6 +119,8 @@ class Outbox:
                 delivery = line[0]
                 await self._deliver(delivery)
                 line.popleft()
+                self._arrivals.pop(delivery.key, None)
+                self._withdrawn.discard(delivery.key)
         finally:
             self._tasks.pop(address, None)
             self._sending.discard(address)
@@ -116,6 +135,9 @@ class Outbox:
             self._sending.discard(delivery.address)
             if pause_until is not None:
                 await asyncio.sleep(max(0.0, (pause_until - self._now()).total_seconds()))
+            if delivery.key in self._withdrawn:
+                await self._move(delivery, "expired", attempts=attempts, sent_ids=sent_ids, reason=CLOSED)
+                return
             attempts += 1
             try:
                 async with self._slots:
@@ -142,8 +164,12 @@ class Outbox:
                 await self._move(
                     delivery, "retry", attempts=attempts, sent_ids=sent_ids, reason=reason, next_at=pause_until
                 )
+                if not self._open:
+                    return  # The next start sends it.
                 continue
             await self._move(delivery, "sent", attempts=attempts, sent_ids=receipt.message_ids)
+            if delivery.key in self._arrivals:
+                self._arrivals[delivery.key](receipt.at)
             self._health.sent(delivery.address.channel, receipt.at)
             await self._readlog.caught_up(delivery.address.channel, delivery.address.chat_id)
             return

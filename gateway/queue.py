@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-from agent.types import Person, Question, Segment, ToolCall, ToolResult, Turn, TurnPort, TurnResult
+from agent.types import Person, Turn, TurnPort, TurnResult
 from channels.channel import Channel
 from channels.message import Address
+from gateway.approvals import Approvals
 from gateway.config import Settings
-from gateway.events import reply_event
+from gateway.events import reply_event, saved_event
 from gateway.history import earlier_calls, prompt_history
 from gateway.limits import SEND_PAUSES_SECONDS, STOP_SECONDS_MAX, TEXT_CHARS_MAX, TURN_ATTEMPTS_MAX, TURN_SECONDS_MAX
 from gateway.observe import Observers
 from gateway.outbox import Outbox
+from gateway.port import Port
 from gateway.readlog import ReadLog
-from gateway.sentences import language_of, sentence
+from gateway.sentences import Language, language_of, sentence
 from gateway.store import Store, StoreError
-from gateway.store.results import CallRow, Finished, Result
+from gateway.store.results import Finished, Result
 from gateway.store.types import NOWHERE, Claim, address_of
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Lane:
     queued: bool = False
     running: asyncio.Task[None] | None = None
     turn: asyncio.Task[TurnResult] | None = None
+    claim: Claim | None = None
     finishing: bool = False
     again: bool = False
     stop_reason: Literal["stopped", "shutdown"] | None = None
@@ -65,12 +67,14 @@ class Queue:
         readlog: ReadLog,
         channels: Mapping[str, Channel],
         observers: Observers,
+        approvals: Approvals,
         run_turn: RunTurn,
         now: Callable[[], datetime],
         *,
         is_quiet: Quiet,
         turn_seconds_max: float = TURN_SECONDS_MAX,
         stop_seconds_max: float = STOP_SECONDS_MAX,
+        retry_seconds: float = SEND_PAUSES_SECONDS[1],
     ) -> None:
         self._settings = settings
         self._store = store
@@ -78,11 +82,13 @@ class Queue:
         self._readlog = readlog
         self._channels = channels
         self._observe = observers
+        self._approvals = approvals
         self._run_turn = run_turn
         self._now = now
         self._is_quiet = is_quiet
         self._turn_seconds_max = turn_seconds_max
         self._stop_seconds_max = stop_seconds_max
+        self._retry_seconds = retry_seconds
         self._lanes: dict[str, Lane] = {}
         self._people: deque[Lane] = deque()
         self._clock: deque[Lane] = deque()
@@ -98,8 +104,11 @@ class Queue:
             self.wake(session_key, scheduled=origin == "scheduled")
         return len(sessions)
 
-    def wake(self, session_key: str, *, scheduled: bool) -> None:
-        """A message waits in this session: its lane starts at once when it is idle and a worker is free."""
+    def wake(self, session_key: str, *, scheduled: bool) -> bool:
+        """A message waits in this session: its lane starts at once when it is idle and a worker is free.
+
+        False when it must wait.
+        """
         lane = self._lanes.get(session_key)
         if lane is None:
             lane = self._lanes[session_key] = Lane(session_key, scheduled)
@@ -109,6 +118,7 @@ class Queue:
             lane.queued = True
             (self._clock if scheduled else self._people).append(lane)
         self._start_more()
+        return lane.running is not None and not lane.again
 
     async def stop(self, session_key: str) -> bool:
         """Ends the running turn of a session; returns when it has ended. False when none runs."""
@@ -159,13 +169,15 @@ class Queue:
         try:
             more = await self._next_turn(lane)
         except StoreError as error:
-            # The messages wait in the database; the lane is tried again when it may be writable.
+            # A full disk or a busy database is no fault of the messages.
             LOG.error("%s", error)
-            await asyncio.sleep(SEND_PAUSES_SECONDS[1])
-            more = True
+            more = await self._put_back(lane, counts=False)
+        except Exception as error:
+            LOG.exception("a turn of %s failed", lane.session_key)
+            more = await self._failed(lane, error)
         finally:
             task = lane.running
-            lane.running, lane.stop_reason, lane.finishing = None, None, False
+            lane.running, lane.stop_reason, lane.finishing, lane.claim = None, None, False, None
             self._active.discard(task)  # type: ignore[arg-type]
             if (more or lane.again) and self._open:
                 self.wake(lane.session_key, scheduled=lane.scheduled)
@@ -173,14 +185,37 @@ class Queue:
                 self._lanes.pop(lane.session_key, None)
                 self._start_more()
 
+    async def _failed(self, lane: Lane, error: Exception) -> bool:
+        """A fault in a turn is told to its person; one in finishing it lets it wait for another try. True."""
+        claim, lane.claim = lane.claim, None
+        if claim is None:
+            return await self._put_back(lane, counts=True)
+        text = "\n\n".join(message.text for message in claim.messages)
+        reply = sentence("fault", language_of(text, self._settings.agent.language))
+        await self._finish(claim, TurnResult(claim.turn_id, "failed", reply, error=f"{type(error).__name__}: {error}"))
+        return True
+
+    async def _put_back(self, lane: Lane, *, counts: bool) -> bool:
+        """What a broken-off turn had taken waits again, as soon as the database can be written; True."""
+        while True:
+            await asyncio.sleep(self._retry_seconds)
+            try:
+                await self._store.put_back(lane.session_key, counts=counts)
+            except StoreError as error:
+                LOG.error("%s", error)
+                continue
+            return True
+
     async def _next_turn(self, lane: Lane) -> bool:
         """Runs one turn; True when there may be another one."""
         claim = await self._store.take(lane.session_key, self._now())
         if claim is None:
             return False
+        lane.claim = claim
         first = claim.messages[0]
         await self._readlog.caught_up(first.address.channel, first.address.chat_id)
         result = await self._run_stoppable(lane, claim)
+        lane.claim = None
         if result is None:
             await self._store.release(claim.turn_id)
             return False
@@ -201,14 +236,15 @@ class Queue:
         return TurnResult(claim.turn_id, "stopped", "".join(lane.said).strip())
 
     async def _run(self, lane: Lane, claim: Claim) -> TurnResult:
-        """The turn's result, whatever happens in it short of a stop."""
+        """The turn's result; raises what the turn raised."""
         text = "\n\n".join(message.text for message in claim.messages)
         language = language_of(text, self._settings.agent.language)
         if claim.attempts > TURN_ATTEMPTS_MAX:
             LOG.error("turn %s broke off %d times and is given up", claim.turn_id, claim.attempts - 1)
             return TurnResult(claim.turn_id, "failed", sentence("given_up", language), error="given up")
         turn = self._turn(claim, text[:TEXT_CHARS_MAX])
-        port = Port(self, lane, claim)
+        lane.said = []
+        port = self._port(lane, claim, turn, language)
         try:
             async with asyncio.timeout(self._turn_seconds_max):
                 return await self._run_turn(turn, port)
@@ -216,13 +252,20 @@ class Queue:
             minutes = max(1, round(self._turn_seconds_max / 60))
             reply = sentence("timed_out", language).format(minutes=minutes)
             return TurnResult(claim.turn_id, "failed", reply, error="timed out")
-        except StoreError:
-            raise
-        except Exception as error:
-            LOG.exception("turn %s failed", claim.turn_id)
-            return TurnResult(
-                claim.turn_id, "failed", sentence("fault", language), error=f"{type(error).__name__}: {error}"
-            )
+
+    def _port(self, lane: Lane, claim: Claim, turn: Turn, language: Language) -> Port:
+        return Port(
+            turn,
+            claim,
+            lane.said,
+            lambda: lane.again,
+            store=self._store,
+            readlog=self._readlog,
+            approvals=self._approvals,
+            observers=self._observe,
+            now=self._now,
+            language=language,
+        )
 
     def _turn(self, claim: Claim, text: str) -> Turn:
         first = claim.messages[0]
@@ -245,6 +288,7 @@ class Queue:
                 if attachment.get("path")
             ),
             history=prompt_history(claim.history),
+            may_ask=first.origin == "person",
             earlier_calls=earlier_calls(claim.reply_so_far),
         )
 
@@ -276,6 +320,10 @@ class Queue:
         self._outbox.put(finished.delivery)
         if self._observe.any:
             self._tell(claim, result, finished)
+            if finished.delivery is not None and finished.delivery.conversation_id != claim.conversation_id:
+                # The chat that the answer goes to holds it as well.
+                copy = await self._store.transcripts.saved(finished.delivery.message_seq)
+                self._observe("message", saved_event(*copy))
         if finished.delivery is not None and finished.delivery.state == "sent":
             address = finished.delivery.address
             await self._readlog.caught_up(address.channel, address.chat_id)
@@ -324,64 +372,3 @@ class Queue:
             at=self._now(),
         )
         self._observe("done", event)
-
-    # What a running turn asks for
-
-    def emit(self, lane: Lane, claim: Claim, segment: Segment) -> None:
-        about = {"conversation": claim.conversation_id, "turn": claim.turn_id}
-        if segment.kind == "text":
-            lane.said.append(segment.text)
-            self._observe("delta", {**about, "text": segment.text})
-        elif segment.kind == "reset":
-            lane.said.clear()
-            self._observe("reset", about)
-        else:
-            tool = {"n": segment.n, "name": segment.name, "state": segment.state, "detail": segment.detail}
-            self._observe("tool", {**about, **tool})
-
-    async def hear(self, claim: Claim, round_number: int) -> Sequence[str]:
-        heard = await self._store.hear(claim.turn_id, round_number)
-        return [message.text for message in heard]
-
-    async def begin_calls(
-        self, claim: Claim, round_number: int, rounds: Sequence[str], calls: Sequence[ToolCall]
-    ) -> None:
-        rows = [
-            CallRow(call.id, call.name, json.dumps(dict(call.args), ensure_ascii=False), call.fault) for call in calls
-        ]
-        await self._store.begin_calls(claim.turn_id, round_number, rounds, rows, self._now())
-
-    async def end_call(self, claim: Claim, call: ToolCall, result: ToolResult) -> None:
-        await self._store.end_call(claim.turn_id, call.id, result.text, result.outcome, result.attempts, self._now())
-
-
-class Port:
-    """`agent.types.TurnPort` of one turn."""
-
-    def __init__(self, queue: Queue, lane: Lane, claim: Claim) -> None:
-        self._queue = queue
-        self._lane = lane
-        self._claim = claim
-        self._rounds: list[str] = list(claim.reply_so_far.rounds) if claim.reply_so_far is not None else []
-        lane.said = []
-
-    def emit(self, segment: Segment) -> None:
-        self._queue.emit(self._lane, self._claim, segment)
-
-    async def ask(self, question: Question) -> bool | None:
-        """Nobody can be asked yet: no answer means no."""
-        return None
-
-    async def heard(self, round: int) -> Sequence[str]:
-        # Nothing came while this turn ran: the database need not be asked.
-        if not self._lane.again:
-            return ()
-        return await self._queue.hear(self._claim, round)
-
-    async def calls_begin(self, round: int, text: str, calls: Sequence[ToolCall]) -> None:
-        del self._rounds[round - 1 :]
-        self._rounds.append(text)
-        await self._queue.begin_calls(self._claim, round, self._rounds, calls)
-
-    async def call_ended(self, call: ToolCall, result: ToolResult) -> None:
-        await self._queue.end_call(self._claim, call, result)

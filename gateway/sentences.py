@@ -16,6 +16,28 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "en": "I tried to answer this several times and broke off each time. Please put it differently.",
         "ar": "حاولت الإجابة عن هذا عدة مرات وانقطعت في كل مرة. أرجو صياغته بطريقة أخرى.",
     },
+    "may_i": {
+        "en": "May I run this?\n\n{what}\n\n{reason}\nAsked by: {asked_by}\n\n"
+        "Reply 1 (yes) or 2 (no). Without an answer within {minutes} minutes it is not run.",
+        "ar": "هل تسمح بتنفيذ هذا؟\n\n{what}\n\n{reason}\nبطلب من: {asked_by}\n\n"
+        "الجواب: 1 (نعم) أو 2 (لا). إن لم يصل جواب قبل انقضاء المهلة ({minutes} د) فلن يُنفَّذ.",
+    },
+    "stale_button": {
+        "en": "This question is no longer open.",
+        "ar": "لم يعد هذا السؤال مفتوحًا.",
+    },
+    "no_line": {
+        "en": "There is no network here at the moment. Your message is kept and answered when the line is back.",
+        "ar": "لا توجد شبكة هنا الآن. رسالتك محفوظة وسيأتي الرد حين يعود الاتصال.",
+    },
+    "budget_used": {
+        "en": "Today's budget for the model is used up. It starts again at midnight, or send /budget more.",
+        "ar": "استُنفدت ميزانية النموذج لهذا اليوم. تتجدد عند منتصف الليل، أو أرسل ‎/budget more.",
+    },
+    "budget_nearly": {
+        "en": "Four fifths of today's budget for the model are spent.",
+        "ar": "صُرفت أربعة أخماس ميزانية النموذج لهذا اليوم.",
+    },
     "fault": {
         "en": "Something went wrong on my side. Your message is kept; please try again. The log says more.",
         "ar": "حدث خطأ من جهتي. رسالتك محفوظة؛ أرجو المحاولة مرة أخرى. التفاصيل في السجل.",

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# `--hypothesis-profile=long` tries what the property tests check on many more inputs.
+settings.register_profile("long", max_examples=20_000, deadline=None)
 
 _foreign: list[str] = []
 

@@ -3,6 +3,9 @@
 -- name: schema-version
 SELECT value FROM meta WHERE key = 'schema_version'
 
+-- name: table-names
+SELECT name FROM sqlite_master
+
 -- name: create-terms
 CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, words, row)
 

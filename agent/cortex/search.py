@@ -234,7 +234,15 @@ class Cortex:
 
         def run() -> T:
             conn = self._connect()
-            return without if conn is None else work(conn)
+            if conn is None:
+                return without
+            # One state of the index for all its sentences: the writer may replace a row between two of them.
+            conn.execute("BEGIN")
+            try:
+                return work(conn)
+            finally:
+                if conn.in_transaction:
+                    conn.execute("ROLLBACK")
 
         try:
             return await self._in_thread(run)
@@ -287,7 +295,7 @@ def day_start(text: str, zone: ZoneInfo, days: int = 0) -> datetime:
 
 def _is_ready(conn: sqlite3.Connection) -> bool:
     """False for a file that has no tables yet, or those of another version of the program."""
-    tables = {row[0] for row in conn.execute("SELECT name FROM sqlite_master").fetchall()}
+    tables = {row[0] for row in conn.execute(_SQL["table-names"]).fetchall()}
     if not {"meta", "record", "words", "conversation", "file"} <= tables:
         return False
     version = conn.execute(_SQL["schema-version"]).fetchone()

@@ -20,8 +20,7 @@ LOG_BYTES = 16 * 1024
 FILE_BYTES_MAX = 8 * 1024 * 1024
 """Of a larger text file only the beginning is indexed."""
 
-_SECRET_NAMES = frozenset({"config.toml", "config.json"})
-_SKIPPED_FOLDERS = frozenset({"node_modules"})
+_PRIVATE_NAMES = frozenset({"config.toml", "config.json", "node_modules"})
 _NOT_INDEXED = ("readlog",)
 _ARTIFACTS = ("files", "uploads", "screenshots", "speech")
 _FOLDERS = (
@@ -54,9 +53,16 @@ def is_private(path: str, skip: Collection[str] = ()) -> bool:
 
     `path` and `skip` are relative to the workspace, with `/`.
     """
-    parts = path.split("/")
-    if any(part.startswith(".") or part in _SKIPPED_FOLDERS for part in parts) or parts[-1] in _SECRET_NAMES:
+    if any(_is_private_name(name) for name in path.split("/")):
         return True
+    return _is_skipped(path, skip)
+
+
+def _is_private_name(name: str) -> bool:
+    return name.startswith(".") or name in _PRIVATE_NAMES
+
+
+def _is_skipped(path: str, skip: Collection[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in skip)
 
 
@@ -88,7 +94,7 @@ def _walk(folder: str, prefix: str, skip: Collection[str]) -> Iterator[FoundFile
         return  # gone, or not ours to read
     for entry in entries:
         path = f"{prefix}{entry.name}"
-        if is_private(path, skip) or not _is_text(path):
+        if _is_private_name(entry.name) or _is_skipped(path, skip) or not _is_text(path):
             continue
         if entry.is_dir(follow_symlinks=False):
             if path not in _NOT_INDEXED:
@@ -103,6 +109,8 @@ def _walk(folder: str, prefix: str, skip: Collection[str]) -> Iterator[FoundFile
 
 def _is_text(path: str) -> bool:
     """False for a file name whose bytes are no UTF-8: no reference could name it."""
+    if path.isascii():
+        return True
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -28,7 +28,7 @@ _WHOLE_JOIN = "·"
 
 _UNSPACED = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
-    r"\u30fc\uff70\uff9e\uff9f"
+    r"\u30fc\uff70\uff9e\uff9f\u3099\u309a"
 )
 _JOINERS = r"\-_./:@'’ʼ＇‘`+&#~=?%\\\u200c\u00ad\u066b\u066c\u2010\u2011"
 _LETTERS = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]"
@@ -40,6 +40,7 @@ _ANY = regex.compile(
     regex.V1,
 )
 _ASCII = re.compile(r"[A-Za-z0-9]+(?:(?:[-_./:@'`+&#~=?%\\]{1,3}|(?<=[0-9]),(?=[0-9]{3}))[A-Za-z0-9]+)*")
+_LETTER = regex.compile(r"[\p{L}\p{M}\p{N}]")
 _UNSPACED_START = regex.compile(rf"[{_UNSPACED}]", regex.V1)
 _BORDER = regex.compile(rf"[{_JOINERS},٬]+")
 _SILENT_BORDER = frozenset("-_'’ʼ＇‘`,٬\u200c\u00ad\u066c\u2010\u2011")
@@ -163,17 +164,13 @@ def analyse(raw: str) -> Piece:
         return _spaced(raw)
     if _UNSPACED_START.match(raw):
         return _unspaced(raw)
-    if not raw[0].isalnum() and not unicodedata.category(raw[0]).startswith(("L", "M", "N")):
-        return _emoji(raw)
-    return _spaced(raw)
+    return _spaced(raw) if _LETTER.match(raw) else _emoji(raw)
 
 
 def _emoji(raw: str) -> Piece:
     folded = raw.translate(_EMOJI_OFF)
-    parts = tuple(part for part in folded.split("\u200d") if part)
-    if not parts:
-        return Piece(())
-    return Piece((Word("".join(parts)),), parts if len(parts) > 1 else ())
+    parts = tuple(folded.split("\u200d"))
+    return Piece((Word(folded),), parts if len(parts) > 1 else ())
 
 
 def _unspaced(raw: str) -> Piece:
@@ -276,7 +273,7 @@ def _plain_character(character: str) -> str:
         return character if character.isalnum() else " "
     if character.isdecimal():
         return str(unicodedata.decimal(character))
-    return character if unicodedata.category(character)[0] in "LMN" else " "
+    return character if _LETTER.match(character) else " "
 
 
 def _phone_forms(number: str) -> list[str]:

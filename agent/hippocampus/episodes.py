@@ -38,7 +38,8 @@ class Hippocampus:
         if calls:
             used = (f"{call.name} ({came.outcome})" for call, came in zip(calls, result.tool_results, strict=True))
             lines.append(f"- Tools: {', '.join(used)}")
-        lines.append(f"- Reply: {flat(result.reply, EPISODE_REPLY_CHARS)}")
+        stopped = " (stopped)" if result.status == "stopped" else ""
+        lines.append(f"- Reply: {flat(result.reply, EPISODE_REPLY_CHARS)}{stopped}")
         try:
             append_lines(self._folder / f"{at:%Y-%m-%d}.md", "\n".join(lines), head=f"# {at:%Y-%m-%d}\n")
         except OSError as error:

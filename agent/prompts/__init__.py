@@ -18,3 +18,9 @@ def operating_contract() -> str:
 def default_soul(name: str) -> str:
     """The soul of an agent whose owner has not written one."""
     return (_FOLDER / "soul.md").read_text(encoding="utf-8").strip().replace("{name}", name)
+
+
+@lru_cache
+def summary_instructions() -> str:
+    """What a model is told that sums up older messages."""
+    return (_FOLDER / "summary.md").read_text(encoding="utf-8").strip()

@@ -16,6 +16,13 @@ _CUT = {
     "ar": "(ينتهي الجواب هنا لأنه بلغ الحد الأقصى لطول ردّ النموذج. اطلب مني المتابعة.)",
 }
 
+_CUT_CALLS = {
+    "en": "I could not finish: the model's tool calls were cut off at its length limit again and again, so nothing "
+    "more was run. Ask for a smaller step.",
+    "ar": "لم أستطع إتمام ذلك: انقطعت استدعاءات الأدوات مرة بعد مرة لبلوغها حدّ طول ردّ النموذج، فلم يُنفَّذ شيء آخر. "
+    "اطلب خطوة أصغر.",
+}
+
 LAST_ROUND = (
     "<notice>\nThat was the last round of tools in this turn. Answer now with what you have, and say what is missing.\n"
     "</notice>"
@@ -38,6 +45,11 @@ def empty_answer(asked: str) -> str:
 def cut_answer(asked: str) -> str:
     """The end of an answer that reached the model's length limit, in the language of `asked`."""
     return _CUT["ar" if is_arabic(asked) else "en"]
+
+
+def cut_calls(asked: str) -> str:
+    """What a person reads when the model's calls were cut off too often, in the language of `asked`."""
+    return _CUT_CALLS["ar" if is_arabic(asked) else "en"]
 
 
 def cannot_ask(reason: str) -> str:

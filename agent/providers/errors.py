@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
-from agent.types import ProviderError
+from agent.types import ContextOverflow, ProviderError
 
 DETAIL_CHARS_MAX = 200
 _KEYS = re.compile(r"\b(?:sk|pk|rk|gsk|xai|key|bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
@@ -124,6 +124,11 @@ NO_KEY = Kind(
     "There is no API key for the model service; set api_key under [model] in config.toml.",
     "لا يوجد مفتاح API لخدمة النموذج؛ عيّن api_key في قسم [model] من الملف config.toml.",
 )
+NO_LIBRARY = Kind(
+    False,
+    "The library for this model service is not installed; install it with: pip install '{detail}'",
+    "المكتبة اللازمة لخدمة النموذج هذه غير مثبتة؛ ثبّتها بالأمر: pip install '{detail}'",
+)
 BAD_ADDRESS = Kind(
     False,
     "base_url under [model] in config.toml is no web address; it looks like https://host/v1.",
@@ -149,6 +154,9 @@ _BY_WORD = {
     "billing_not_active": NO_CREDIT,
     "context_length_exceeded": TOO_LONG,
     "string_above_max_length": TOO_LONG,
+    "billing_error": NO_CREDIT,
+    "exceed_context_size_error": TOO_LONG,
+    "request_too_large": TOO_LONG,
     "model_not_found": NOT_FOUND,
     "not_found_error": NOT_FOUND,
     "invalid_api_key": KEY,
@@ -156,12 +164,25 @@ _BY_WORD = {
     "permission_error": FORBIDDEN,
     "content_filter": WITHHELD,
     "content_policy_violation": WITHHELD,
-    "invalid_request_error": REFUSED,
     "rate_limit_exceeded": BUSY,
     "rate_limit_error": BUSY,
     "overloaded_error": BUSY,
     "server_error": DOWN,
+    "api_error": DOWN,
+    "timeout_error": SLOW,
 }
+# Services that say it in their message alone. A limit of the answer's length is none of the request's.
+_BY_MESSAGE = (
+    (
+        re.compile(
+            r"(prompt|input|request|messages?) (is|are) too (long|large)|context[ _](length|size|window)"
+            r"|input token count|input length",
+            re.IGNORECASE,
+        ),
+        TOO_LONG,
+    ),
+    (re.compile(r"credit balance is too low|insufficient (balance|credit|quota)", re.IGNORECASE), NO_CREDIT),
+)
 
 
 def failure(
@@ -174,22 +195,47 @@ def failure(
     elif detail:
         english = f"{english[:-1]} (it says: {detail})."
         arabic = f"{arabic[:-1]} (تقول الخدمة: {detail})."
-    return ProviderError(
+    error = ContextOverflow if kind is TOO_LONG else ProviderError
+    return error(
         english, transient=kind.transient, status=status, retry_after_seconds=retry_after_seconds, arabic=arabic
     )
+
+
+def refusal(status: int | None, body: object, secret: str, headers: Mapping[str, str] | None = None) -> ProviderError:
+    """What a service's refusal comes to. `status` None: an error inside a stream. `body` is what it sent, parsed when
+    it is JSON: the error object, or an object that holds it as `error`. `secret` is kept out of the sentence."""
+    body = _error_object(body)
+    kind = kind_of(status, body)
+    # What a service says about a key may hold the key.
+    detail = "" if kind is KEY else detail_of(body, secret)
+    seconds = retry_after(headers or {}) if kind.transient else None
+    return failure(kind, detail, status=status, retry_after_seconds=seconds)
+
+
+def _error_object(body: object) -> object:
+    if isinstance(body, Mapping):
+        inner = cast("Mapping[str, Any]", body).get("error")
+        if inner:
+            return {"message": inner} if isinstance(inner, str) else cast("object", inner)
+    return cast("object", body)
 
 
 def kind_of(status: int | None, body: object) -> Kind:
     """What a refusal means. `status` None: an error object inside a stream; its numeric `code` then counts as one."""
     words = _words(body)
     for word in words:
-        # `invalid_request_error` is the type of nearly every 4xx: the status and a more exact code come first.
-        if word in _BY_WORD and (word != "invalid_request_error" or status is None):
+        if word in _BY_WORD:
             return _BY_WORD[word]
+    if status in (None, 400, 402, 413, 422, 429):
+        message = _message(body)
+        for pattern, kind in _BY_MESSAGE:
+            if pattern.search(message):
+                return kind
     if status is None:
         status = next((int(word) for word in words if word.isdecimal() and len(word) == 3), None)
     if status is None:
-        return REPORTED
+        # It is the type of nearly every 4xx: whatever is more exact comes first.
+        return REFUSED if "invalid_request_error" in words else REPORTED
     if status >= 500:
         return DOWN
     return _BY_STATUS.get(status, REFUSED if status >= 400 else REPORTED)
@@ -205,16 +251,16 @@ def _words(body: object) -> list[str]:
 
 def detail_of(body: object, secret: str) -> str:
     """The service's own message on one line, cut, without keys; empty when it sent none."""
-    if not isinstance(body, Mapping):
-        return ""
-    fields = cast("Mapping[str, Any]", body)
-    message = fields.get("message")
-    if not isinstance(message, str):
-        return ""
+    message = _message(body)
     if len(secret) >= 4:
         message = message.replace(secret, "***")
     line = " ".join(_KEYS.sub("***", message).split()).rstrip(".")
     return line if len(line) <= DETAIL_CHARS_MAX else f"{line[:DETAIL_CHARS_MAX]}…"
+
+
+def _message(body: object) -> str:
+    message = cast("Mapping[str, Any]", body).get("message") if isinstance(body, Mapping) else None
+    return message if isinstance(message, str) else ""
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

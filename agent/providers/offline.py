@@ -72,6 +72,7 @@ class OfflineProvider:
     name = "offline"
     model = "offline"
     local = True
+    writes = False
 
     def __init__(self, settings: ProviderSettings) -> None:
         del settings

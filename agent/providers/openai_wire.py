@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from agent.characters import whole_characters
-from agent.providers import errors
-from agent.providers.base import repaired
+from agent.providers import errors, pictures
+from agent.providers.base import repaired, tool_name
+from agent.providers.events import members
+from agent.providers.pictures import Picture
 from agent.types import Message, Prompt, StreamChunk, ToolCall, ToolSpec, Usage
 
 Json = dict[str, Any]
@@ -23,12 +25,19 @@ _FAILED_STOPS = {
 }
 
 
-def request_body(model: str, prompt: Prompt) -> Json:
-    """The JSON of one streaming request."""
+def request_body(
+    model: str, prompt: Prompt, found: Mapping[str, Picture] | None = None, reasoning_of: str | None = None
+) -> Json:
+    """The JSON of one streaming request. `found`: the pictures by their path. `reasoning_of`: the name of the provider
+    that wants its reasoning back, see `_reasoning`."""
     messages: list[Json] = []
     if prompt.system:
         messages.append({"role": "system", "content": whole_characters(prompt.system)})
-    messages.extend(_message(message) for message in repaired(prompt.messages))
+    for message in repaired(prompt.messages):
+        fields = _message(message, found or {})
+        if reasoning_of is not None and message.role == "assistant":
+            fields["reasoning_content"] = _reasoning(message, reasoning_of, model)
+        messages.append(fields)
     body: Json = {
         "model": model,
         "messages": messages,
@@ -40,19 +49,29 @@ def request_body(model: str, prompt: Prompt) -> Json:
     return body
 
 
-def _message(message: Message) -> Json:
-    text = whole_characters(message.text)
+def _message(message: Message, found: Mapping[str, Picture]) -> Json:
+    images, text = pictures.split(message, found)
+    text = whole_characters(text)
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": text}
+    if images:
+        urls = (f"data:{picture.media_type};base64,{picture.data}" for picture in images)
+        parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+        return {"role": message.role, "content": [{"type": "text", "text": text or " "}, *parts]}
     if not message.calls:
         return {"role": message.role, "content": text}
     return {"role": "assistant", "content": text or None, "tool_calls": [_call(call) for call in message.calls]}
 
 
+def _reasoning(message: Message, provider: str, model: str) -> str:
+    """What this very model thought before its calls; empty when it is not known, or another's."""
+    own = message.reasoning or {}
+    return str(own["text"]) if (own.get("provider"), own.get("model")) == (provider, model) else ""
+
+
 def _call(call: ToolCall) -> Json:
     arguments = whole_characters(json.dumps(dict(call.args), ensure_ascii=False))
-    # A call without a name (it was refused) must still be one the service accepts in the history.
-    return {"id": call.id, "type": "function", "function": {"name": call.name or "unknown", "arguments": arguments}}
+    return {"id": call.id, "type": "function", "function": {"name": tool_name(call.name), "arguments": arguments}}
 
 
 def _tool(spec: ToolSpec) -> Json:
@@ -61,9 +80,16 @@ def _tool(spec: ToolSpec) -> Json:
 
 
 class StreamReader:
-    """Reads the events of one reply. `end()` gives usage and the `stop` chunk, nothing when no finish reason came."""
+    """Reads the events of one reply. `end()` gives usage and the `stop` chunk, nothing when no finish reason came.
 
-    def __init__(self) -> None:
+    `secret` is kept out of the service's messages. `reasoning_of` (provider, model): what was thought before calls
+    is wanted back, and comes as a chunk `reasoning`.
+    """
+
+    def __init__(self, secret: str = "", reasoning_of: tuple[str, str] | None = None) -> None:
+        self._secret = secret
+        self._reasoning_of = reasoning_of
+        self._thought: list[str] = []
         self._reason = ""
         self._called = False
         self._counts: dict[str, int] = {}
@@ -73,19 +99,23 @@ class StreamReader:
         """The reply is whole; only usage may still follow."""
         return bool(self._reason)
 
+    @property
+    def complete(self) -> bool:
+        """The stream itself says when nothing follows."""
+        return False
+
     def read(self, event: object) -> list[StreamChunk]:
         """The chunks of one event. Raises ProviderError for an error object and for a reply the service withheld."""
-        if not isinstance(event, Mapping):
-            return []
-        fields = cast("Mapping[str, Any]", event)
-        if fields.get("object") == "error":
-            raise errors.failure(errors.kind_of(None, fields), errors.detail_of(fields, ""))
-        self._count(fields.get("usage"))
+        fields = members(event)
+        if fields.get("error") or fields.get("object") == "error":
+            raise errors.refusal(None, fields, self._secret)
+        if fields.get("usage") is not None:
+            self._count(fields["usage"])
         chunks: list[StreamChunk] = []
         for choice in _objects(fields.get("choices")):
             if choice.get("index") not in (0, None):
                 continue
-            chunks.extend(self._delta(_object(choice.get("delta")) or _object(choice.get("message"))))
+            chunks += self._delta(members(choice.get("delta")) or members(choice.get("message")))
             reason = choice.get("finish_reason")
             if isinstance(reason, str) and reason:
                 if reason in _FAILED_STOPS:
@@ -98,44 +128,51 @@ class StreamReader:
         if not self._reason:
             return []
         stop = _STOPS.get(self._reason, "calls" if self._called else "end")
-        return [StreamChunk("usage", usage=self._usage()), StreamChunk("stop", text=stop)]
+        last = [StreamChunk("usage", usage=self._usage()), StreamChunk("stop", text=stop)]
+        if self._reasoning_of is not None and self._called:
+            provider, model = self._reasoning_of
+            own = {"provider": provider, "model": model, "text": "".join(self._thought)}
+            last.insert(0, StreamChunk("reasoning", reasoning=own))
+        return last
 
     def _delta(self, delta: Mapping[str, Any]) -> list[StreamChunk]:
         chunks: list[StreamChunk] = []
         thinking = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thinking, str) and thinking:
             chunks.append(StreamChunk("thinking", text=thinking))
+            self._thought.append(thinking)
         for name in ("content", "refusal"):
-            text = _text(delta.get(name))
-            if text:
+            content = delta.get(name)
+            if content and (text := _text(content)):
                 chunks.append(StreamChunk("text", text=text))
-        chunks.extend(
-            _fragment(call.get("index"), call.get("id"), _object(call.get("function")))
-            for call in _objects(delta.get("tool_calls"))
-        )
-        old_form = _object(delta.get("function_call"))
+        for call in _objects(delta.get("tool_calls")):
+            chunks.append(_fragment(call.get("index"), call.get("id"), members(call.get("function"))))
+            self._called = True
+        old_form = members(delta.get("function_call"))
         if old_form:
             chunks.append(_fragment(0, None, old_form))
-        self._called = self._called or any(chunk.kind == "call" for chunk in chunks)
+            self._called = True
         return chunks
 
     def _count(self, usage: object) -> None:
         """Usage may come in several events and is never a sum: the last stated value of each field wins."""
-        fields = _object(usage)
-        details = _object(fields.get("prompt_tokens_details"))
+        fields = members(usage)
+        details = members(fields.get("prompt_tokens_details"))
         stated = {
             "prompt": fields.get("prompt_tokens"),
             "output": fields.get("completion_tokens"),
             "cached": details.get("cached_tokens", fields.get("prompt_cache_hit_tokens")),
+            "written": details.get("cache_write_tokens"),
         }
         self._counts.update({name: n for name, n in stated.items() if isinstance(n, int) and n >= 0})
 
     def _usage(self) -> Usage:
-        cached = self._counts.get("cached", 0)
+        cached, written = self._counts.get("cached", 0), self._counts.get("written", 0)
         return Usage(
-            input_tokens=max(0, self._counts.get("prompt", 0) - cached),
+            input_tokens=max(0, self._counts.get("prompt", 0) - cached - written),
             output_tokens=self._counts.get("output", 0),
             cache_read_tokens=cached,
+            cache_write_tokens=written,
             requests=1,
         )
 
@@ -164,12 +201,8 @@ def _text(content: object) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
 def _objects(value: object) -> list[Mapping[str, Any]]:
     if not isinstance(value, list):
         return []
     items = cast("list[Any]", value)
-    return [item for item in items if isinstance(item, Mapping)]
+    return [item for item in items if isinstance(item, dict)]

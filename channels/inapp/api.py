@@ -1,4 +1,4 @@
-"""The paths of the page and its API (contract, section 5): each handler turns one request into one call."""
+"""The paths of the page and its API (docs/formats.md): each handler turns one request into one call."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LINK_REMEDY = "Run `hudhud status --link` and open the address it prints."
 
 
 class ApiError(Exception):
-    """An answer that is not the wanted one: status, and the error shape of the contract, section 9."""
+    """An answer that is not the wanted one: status, and the error shape of docs/formats.md."""
 
     def __init__(self, status: int, code: str, message: str, remedy: str = "") -> None:
         super().__init__(message)
@@ -66,6 +66,7 @@ class Api:
             get("/assets/{path:.+}", self._checked(front.asset)),
             post("/api/messages", self._checked(self._post_message)),
             post("/api/stop", self._checked(self._stop)),
+            post("/api/approvals/{id}", self._checked(self._approve)),
             get("/api/events", self._checked(self._events), allow_head=False),
             get("/api/conversations", self._checked(self._conversations)),
             get("/api/conversations/{id}", self._checked(self._conversation)),
@@ -152,6 +153,15 @@ class Api:
             return _json({"stopped": await self._backend.stop(conversation)})
         except UnknownConversation as error:
             raise _unknown(conversation) from error
+
+    async def _approve(self, request: web.Request) -> web.StreamResponse:
+        """Consent or refusal; 404 when the question was answered already, or its time is over."""
+        approve = (await _body_object(request)).get("approve")
+        if not isinstance(approve, bool):
+            _bad("`approve` must be true or false.")
+        if not await self._backend.approve(request.match_info["id"], approve):
+            raise ApiError(404, "not_open", "This question is no longer open.", "Nothing is left to do.")
+        return _json({"answered": True})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(

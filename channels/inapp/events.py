@@ -69,13 +69,14 @@ class EventHub:
         self._n = self._start
         self._version = 0
         self._live: dict[Any, _LiveTurn] = {}
+        self._asked: dict[Any, Json] = {}
         self._wakers: set[asyncio.Event] = set()
         self._open = True
 
     def publish(self, kind: str, data: Mapping[str, Any]) -> None:
         """Tells all clients. Cheap; call it in the event loop, in the order of the commits.
 
-        `data` holds `conversation` and `turn`, and what the kind has (contract, section 5); with `message` and `done`
+        `data` holds `conversation` and `turn`, and what the kind has (docs/formats.md); with `message` and `done`
         also `version`, the version of the saved change. The mapping must not be changed afterwards. A turn that
         published anything ends with `done` or `error`.
         """
@@ -103,7 +104,8 @@ class EventHub:
         The first batch comes at once, also when it is empty: from then on nothing is missed.
 
         Without an id: a `status` whose `running` lists the conversations with a turn, what those turns have shown so
-        far, then what happens. An id the ring does not hold: the messages saved after its version, then the same.
+        far, the questions that are open, then what happens. An id the ring does not hold: the messages saved after its
+        version, then the same.
         Deltas of one turn in one batch come joined.
         """
         waker = asyncio.Event()
@@ -142,10 +144,12 @@ class EventHub:
         return max(self._start, self._n - len(self._ring)) <= n <= self._n
 
     def _after(self, n: int) -> list[Event]:
-        return list(islice(self._ring, len(self._ring) - (self._n - n), None))
+        # From the right: a deque is walked from its end, so the cost is that of what is new, not of the ring.
+        newest_first = list(islice(reversed(self._ring), self._n - n))
+        return newest_first[::-1]
 
     def _running(self) -> list[Event]:
-        """Which turns run and what they have shown, as events that bring a client there from anything."""
+        """Which turns run, what they have shown and ask: as events that bring a client there from anything."""
         running = {"conversation": None, "turn": None, "running": list(self._live)}
         events = [Event("status", running, 0, 0)]
         for conversation, live in self._live.items():
@@ -155,13 +159,14 @@ class EventHub:
             if live.pieces:
                 live.pieces = ["".join(live.pieces)]
                 events.append(Event("delta", {**about, "text": live.pieces[0]}, 0, 0))
+        events.extend(Event("approval", question, 0, 0) for question in self._asked.values())
         return events
 
     def _follow(self, kind: str, data: Json) -> None:
         conversation = data.get("conversation")
         if kind in {"done", "error"}:
             self._live.pop(conversation, None)
-        elif kind in {"delta", "reset", "tool"}:
+        elif kind in {"delta", "reset", "tool", "approval"}:
             live = self._live.get(conversation)
             if live is None or live.turn != data.get("turn"):
                 live = self._live[conversation] = _LiveTurn(data.get("turn"))
@@ -169,8 +174,16 @@ class EventHub:
                 live.pieces.append(data["text"])
             elif kind == "reset":
                 live.pieces.clear()
+            elif kind == "approval":
+                self._ask(data)
             else:
                 live.tools[data.get("n")] = data
+
+    def _ask(self, question: Json) -> None:
+        if question.get("state") == "open":
+            self._asked[question.get("id")] = question
+        else:
+            self._asked.pop(question.get("id"), None)
 
 
 def _parse_id(text: str | None) -> tuple[int, int] | None:

@@ -21,7 +21,7 @@ class NotDone(Exception):
 
 
 class Backend(Protocol):
-    """The owner's view of the running gateway. Every result is the JSON shape of the contract, section 9.
+    """The owner's view of the running gateway. Every result is the JSON shape of docs/formats.md.
 
     `conversations` and `search` raise BadQuery.
     """
@@ -56,6 +56,10 @@ class Backend(Protocol):
 
     async def stop(self, conversation_id: str) -> bool:
         """Ends the running turn of that conversation; False when none runs."""
+        ...
+
+    async def approve(self, question_id: str, allow: bool) -> bool:
+        """Answers an open question of a turn to the owner; False when it is not open (any more)."""
         ...
 
     async def events_since(self, version: int) -> list[tuple[int, Json]]:

@@ -48,7 +48,7 @@ class Guard:
         # Browsers share cookies between the ports of one host: each gateway has a name of its own.
         self.cookie_name = "hudhud_" + hashlib.sha256(self._key).hexdigest()[:8]
         self._outside = settings.host not in LOOPBACK
-        self._names = {"localhost"}
+        self._names = set(LOOPBACK)
         if self._outside:
             self._names |= {settings.host.lower(), socket.gethostname().lower()}
 

@@ -40,6 +40,21 @@ def load_queries(path: Path) -> dict[str, str]:
     return {name: sentence.strip().rstrip(";") for name, sentence in zip(parts[1::2], parts[2::2], strict=True)}
 
 
+Outcome = tuple[Any, BaseException | None]
+
+
+def primary_code(error: BaseException | None) -> int:
+    """SQLite's primary result code; 0 for any other error."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether SQLite found a file to be no database, or one that does not hold together or ends too soon."""
+    if primary_code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return True
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHORT_READ
+
+
 class _Connection(aiosqlite.Connection):
     """aiosqlite's connection, with a whole function run in its thread: one hop, whatever the function does."""
 
@@ -71,13 +86,16 @@ class Database:
         self._pending: list[tuple[Work[Any], asyncio.Future[Any]]] = []
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._mend: Work[bool] | None = None
         self.commits = 0
 
-    async def open(self, prepare: Work[None]) -> None:
+    async def open(self, prepare: Work[None], mend: Work[bool] | None = None) -> None:
         """Opens both connections, brings the schema up to date, runs `prepare` on the writer outside a transaction.
 
+        `mend` is run, outside a transaction too, when a commit failed because a file is damaged; True: try it again.
         Raises StoreError when the file is not a database of ours, is newer than this program, or is locked.
         """
+        self._mend = mend
         self._writer = _connect(self._path, read_only=False)
         await self._writer
         try:
@@ -123,7 +141,7 @@ class Database:
         """Runs `work` on the read connection, on a snapshot of what is committed."""
         assert self._reader is not None
         try:
-            return await self._reader.run_with_connection(work)
+            return await self._reader.run_with_connection(lambda connection: _snapshot(connection, work))
         except sqlite3.Error as error:
             raise _ours(error, self._path) from error
 
@@ -148,7 +166,7 @@ class Database:
                 if not works:
                     continue
                 # Shielded: a group that is under way is finished even when the program is stopping.
-                outcomes = await asyncio.shield(self._writer.run_with_connection(lambda c, w=works: _commit(c, w)))
+                outcomes = await asyncio.shield(self._writer.run_with_connection(lambda c, w=works: self._mended(c, w)))
                 self.commits += 1
                 for future, (value, error) in zip(futures, outcomes, strict=True):
                     if future.done():
@@ -160,8 +178,13 @@ class Database:
                     else:
                         future.set_exception(error)
 
-
-Outcome = tuple[Any, BaseException | None]
+    def _mended(self, connection: sqlite3.Connection, works: list[Work[Any]]) -> list[Outcome]:
+        outcomes = _commit(connection, works)
+        damaged = [n for n, (_, error) in enumerate(outcomes) if is_damage(error)]
+        if damaged and self._mend is not None and self._mend(connection):
+            for n in damaged:
+                outcomes[n] = _commit(connection, [works[n]])[0]
+        return outcomes
 
 
 def _commit(connection: sqlite3.Connection, works: list[Work[Any]]) -> list[Outcome]:
@@ -177,6 +200,15 @@ def _commit(connection: sqlite3.Connection, works: list[Work[Any]]) -> list[Outc
     else:
         return [(value, None) for value in values]
     return [outcome for work in works for outcome in _commit(connection, [work])]
+
+
+def _snapshot(connection: sqlite3.Connection, work: Work[T]) -> T:
+    """All statements of `work` see the same state of the database."""
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
@@ -225,7 +257,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 
 def _ours(error: sqlite3.Error, path: Path) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = primary_code(error)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and "disk" in str(error)):
         return DiskFull(f"{path.parent}: no space left on the disk. Nothing that was saved is lost; free some space.")
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from channels.message import Address, InboundMessage
 from gateway.store.indexing import Indexer
@@ -96,7 +96,7 @@ def _about_earlier(connection: sqlite3.Connection, indexer: Indexer, new: NewMes
     """An edit, a removal or a reaction: a log line of its own, and the earlier message follows."""
     message = new.message
     earlier = connection.execute(
-        SQL["message_by_platform_id"], {"channel": message.channel, "chat": chat, "message_id": message.edits}
+        SQL["message_by_platform_id"], {"channel": message.channel, "dedupe_key": f"{chat}/{message.edits}"}
     ).fetchone()
     text = safe_text(message.text)
     if message.kind == "edit" and earlier is not None and earlier["text"] == text:
@@ -142,6 +142,24 @@ def open_conversation(connection: sqlite3.Connection, new: NewMessage, address: 
             if not new.idle_ms or rested_ms <= new.idle_ms:
                 return dict(row)
     return add_conversation(connection, new_conversation_id(new.now), address, now_ms)
+
+
+def chat_conversation(
+    connection: sqlite3.Connection, address: Address, cut: Literal["idle", "chat", "message"], now: datetime
+) -> str:
+    """The id of the conversation that the agent's own words in a chat belong to: the open one, else a new one."""
+    if cut == "chat":
+        present = connection.execute(SQL["conversation_by_id"], {"id": address.chat_id}).fetchone()
+        wanted = address.chat_id
+    else:
+        present = connection.execute(SQL["latest_conversation"], {"session_key": address.session_key}).fetchone()
+        if present is not None and present["ended_at"] is not None:
+            present = None
+        wanted = new_conversation_id(now)
+    if present is not None:
+        return present["id"]
+    add_conversation(connection, wanted, address, to_ms(now))
+    return wanted
 
 
 def new_conversation_id(now: datetime) -> str:

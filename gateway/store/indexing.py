@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent.cortex import index
+from gateway.store.database import is_damage, primary_code
 from gateway.store.sql import SQL
 from gateway.store.types import from_ms
 
@@ -21,19 +22,6 @@ T = TypeVar("T")
 
 CATCH_UP_ROWS = 500
 DAMAGED = "index_damaged"
-_NO_DAMAGE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_INTERRUPT,
-    }
-)
-"""Errors that say nothing of what is in the file."""
 
 
 class Indexer:
@@ -42,6 +30,7 @@ class Indexer:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_damaged = False
+        self._is_attached = False
         self.on = False
 
     def attach(self, connection: sqlite3.Connection) -> None:
@@ -64,7 +53,19 @@ class Indexer:
             self._attach(connection, store_id)
         connection.execute(SQL["meta_put"], {"key": DAMAGED, "value": "no"})
         self._is_damaged = False
-        self.on = True
+        self._is_attached = self.on = True
+
+    def let_go(self, connection: sqlite3.Connection) -> bool:
+        """A commit failed because one of the two files is damaged: goes on without this one, if it was there."""
+        if not self._is_attached:
+            return False
+        if self.on:
+            LOG.error("%s is left alone until the next start, which builds it again", self._path)
+        self._is_attached = self.on = False
+        self._is_damaged = True
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("DETACH idx")
+        return True
 
     def _attach(self, connection: sqlite3.Connection, store_id: str) -> None:
         index.attach(connection, self._path)
@@ -148,8 +149,8 @@ class Indexer:
 
 
 def _says_damaged(error: sqlite3.DatabaseError) -> bool:
-    """Whether an error of the index means that the file is no good."""
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _NO_DAMAGE
+    """Whether an error of the index means that the file is no good: damaged, or with other tables or rows than ours."""
+    return is_damage(error) or primary_code(error) in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT}
 
 
 def _meta(connection: sqlite3.Connection, key: str) -> str | None:
@@ -158,7 +159,7 @@ def _meta(connection: sqlite3.Connection, key: str) -> str | None:
 
 
 def _index_message(connection: sqlite3.Connection, row: Any) -> None:
-    if row["state"] == "cancelled" or "copy" in json.loads(row["flags"] or "[]") or not row["text"]:
+    if row["state"] == "cancelled" or not row["text"] or (row["flags"] and "copy" in json.loads(row["flags"])):
         index.remove_refs(connection, [f"conversation:{row['conversation_id']}#{row['n']}"])
         return
     index.index_message(

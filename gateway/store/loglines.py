@@ -40,7 +40,7 @@ def set_mark(connection: sqlite3.Connection, channel: str, chat: str, seq: int, 
 
 
 def _fields(row: sqlite3.Row) -> dict[str, Any]:
-    """The JSON object of one line (contract, section 2)."""
+    """The JSON object of one line (docs/formats.md)."""
     sent = row["sent_ids"] is not None
     sent_ids: list[str] = json.loads(row["sent_ids"]) if sent else []
     fields: dict[str, Any] = {

@@ -4,7 +4,7 @@ WHERE channel = :channel AND dedupe_key = :dedupe_key
 
 -- name: message_by_platform_id
 SELECT seq, n, text, state, session_key, conversation_id, sender_id, role FROM message
-WHERE channel = :channel AND chat = :chat AND message_id = :message_id AND n IS NOT NULL ORDER BY seq DESC LIMIT 1
+WHERE channel = :channel AND dedupe_key = :dedupe_key AND n IS NOT NULL
 
 -- name: moved_chat
 SELECT new_chat FROM chat_move WHERE channel = :channel AND old_chat = :chat
@@ -60,10 +60,12 @@ SELECT session_key, min(origin) AS origin FROM message WHERE state IN ('waiting'
 GROUP BY session_key ORDER BY min(seq)
 
 -- name: waiting_commands
-SELECT seq FROM message WHERE state = 'waiting' AND command IS NOT NULL ORDER BY seq
+SELECT seq FROM message WHERE state IN ('waiting', 'running') AND state = 'waiting' AND command IS NOT NULL ORDER BY seq
 
 -- name: waiting_messages
-SELECT * FROM message WHERE session_key = :session_key AND state = 'waiting' AND command IS NULL ORDER BY seq LIMIT 100
+-- Both conditions on the state: only so does SQLite see that the partial index holds every row that is asked for.
+SELECT * FROM message WHERE session_key = :session_key AND state IN ('waiting', 'running') AND state = 'waiting'
+  AND command IS NULL ORDER BY seq LIMIT 100
 
 -- name: message_by_seq
 SELECT * FROM message WHERE seq = :seq
@@ -87,8 +89,15 @@ UPDATE message SET state = 'running', turn_id = :turn_id, round = :round, versio
 -- name: unclaim_messages
 UPDATE message SET state = 'waiting' WHERE turn_id = :turn_id AND state = 'running' AND role = 'user'
 
+-- name: put_back
+UPDATE message SET state = 'waiting' WHERE session_key = :session_key AND state IN ('waiting', 'running')
+  AND state = 'running' AND role = 'user'
+
+-- name: uncount_turn
+UPDATE turn SET attempts = attempts - 1 WHERE session_key = :session_key AND state = 'running'
+
 -- name: running_messages
-SELECT seq, turn_id FROM message WHERE state = 'running' AND role = 'user' ORDER BY seq
+SELECT seq, turn_id FROM message WHERE state IN ('waiting', 'running') AND state = 'running' AND role = 'user' ORDER BY seq
 
 -- name: interrupt_calls
 UPDATE tool_call SET outcome = 'interrupted', ended_at = :now
@@ -135,7 +144,8 @@ UPDATE turn SET state = :state, ended_at = :now, error = :error, input_tokens = 
 
 -- name: open_deliveries
 SELECT delivery.*, message.text, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
-WHERE delivery.state IN ('planned', 'sending', 'retry') ORDER BY delivery.created_at, delivery.message_seq
+WHERE delivery.state IN ('planned', 'sending', 'retry', 'unknown', 'failed')
+  AND delivery.state IN ('planned', 'sending', 'retry') ORDER BY delivery.created_at, delivery.message_seq
 
 -- name: shown_deliveries
 SELECT delivery.*, message.text, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
@@ -150,11 +160,9 @@ WHERE delivery.key = :key
 UPDATE delivery SET state = :state, attempts = :attempts, next_at = :next_at, sent_ids = :sent_ids, reason = :reason,
   updated_at = :now WHERE key = :key
 
--- name: delivery_states
-SELECT state, count(*) AS count FROM delivery GROUP BY state
-
 -- name: last_sent
-SELECT channel, max(updated_at) AS at FROM delivery WHERE state = 'sent' GROUP BY channel
+SELECT delivery.updated_at AS at FROM log_entry JOIN delivery ON delivery.key = log_entry.delivery_key
+WHERE log_entry.channel = :channel ORDER BY log_entry.seq DESC LIMIT 1
 
 -- name: last_received
 SELECT saved_at AS at FROM message WHERE channel = :channel AND dedupe_key IS NOT NULL ORDER BY seq DESC LIMIT 1
@@ -208,7 +216,7 @@ SELECT count(*) FROM message WHERE state IN ('waiting', 'running')
 
 -- name: drop_message
 UPDATE message SET state = 'cancelled', version = (SELECT max(version) + 1 FROM message)
-WHERE message_id = :message_id AND state = 'waiting'
+WHERE message_id = :message_id AND state IN ('waiting', 'running') AND state = 'waiting'
 
 -- name: conversations
 SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
@@ -217,6 +225,10 @@ WHERE (:channel IS NULL OR channel = :channel)
   AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
   AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids)))
 ORDER BY updated_at DESC, id LIMIT :limit
+
+-- name: conversation_named
+SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
+WHERE id = :part AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
 
 -- name: conversations_like
 SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
@@ -244,7 +256,9 @@ ORDER BY message.version, tool_call.n
 SELECT coalesce(max(version), 0) FROM message
 
 -- name: latest_open_chat
-SELECT id FROM conversation WHERE channel = :channel AND ended_at IS NULL ORDER BY updated_at DESC LIMIT 1
+SELECT conversation.id FROM message JOIN conversation ON conversation.id = message.conversation_id
+WHERE message.channel = :channel AND message.role = 'user' AND conversation.ended_at IS NULL
+ORDER BY message.seq DESC LIMIT 1
 
 -- name: meta_get
 SELECT value FROM meta WHERE key = :key
@@ -287,3 +301,13 @@ DELETE FROM job_seen WHERE kind = :kind AND job = :job
 -- name: run_in_queue
 SELECT message.state, turn.state AS turn_state FROM message LEFT JOIN turn ON turn.id = message.turn_id
 WHERE message.channel = :kind AND message.dedupe_key = :key
+
+-- name: add_usage
+INSERT INTO usage (at, provider, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd,
+  turn_id, conversation_id, origin)
+VALUES (:at, :provider, :model, :input_tokens, :output_tokens, :cache_read_tokens, :cache_write_tokens, :cost_usd,
+  :turn_id, :conversation_id, :origin)
+
+-- name: spent_since
+SELECT coalesce(sum(cost_usd), 0) AS cost_usd, coalesce(sum(input_tokens + output_tokens + cache_write_tokens), 0) AS tokens
+FROM usage WHERE at >= :since

@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 from channels.message import Address
 from gateway.store.inbound import (
-    add_conversation,
     add_delivery,
     add_message,
     agent_row,
-    new_conversation_id,
+    chat_conversation,
     next_version,
 )
 from gateway.store.indexing import Indexer
@@ -222,17 +221,7 @@ def _deliver(
 def _copy_to(
     connection: sqlite3.Connection, indexer: Indexer, result: Result, row: dict[str, Any], target: Address
 ) -> dict[str, Any]:
-    if result.target_cut == "chat":
-        present = connection.execute(SQL["conversation_by_id"], {"id": target.chat_id}).fetchone()
-        wanted = target.chat_id
-    else:
-        present = connection.execute(SQL["latest_conversation"], {"session_key": target.session_key}).fetchone()
-        if present is not None and present["ended_at"] is not None:
-            present = None
-        wanted = new_conversation_id(result.now)
-    conversation_id = present["id"] if present is not None else wanted
-    if present is None:
-        add_conversation(connection, conversation_id, target, to_ms(result.now))
+    conversation_id = chat_conversation(connection, target, result.target_cut, result.now)
     copy, conversation = agent_row(
         connection, conversation_id, target, "assistant", row["text"], "answered", result.now
     )

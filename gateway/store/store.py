@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
+from agent.usage import ModelCall
 from channels.message import Address
 from gateway.store import deliveries, inbound, loglines, results, turns
 from gateway.store.database import Database
@@ -15,7 +16,7 @@ from gateway.store.indexing import Indexer
 from gateway.store.runs import StoredRuns
 from gateway.store.sql import SQL
 from gateway.store.transcripts import StoredTranscripts
-from gateway.store.types import Claim, Delivery, DeliveryState, LogLine, NewMessage, Saved, TakenMessage, from_ms
+from gateway.store.types import Claim, Delivery, DeliveryState, LogLine, NewMessage, Saved, TakenMessage, from_ms, to_ms
 
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ class Store:
         return self._database.commits
 
     async def open(self) -> None:
-        await self._database.open(self._indexer.attach)
+        await self._database.open(self._indexer.attach, self._indexer.let_go)
 
     async def close(self) -> None:
         await self._database.close()
@@ -82,6 +83,25 @@ class Store:
 
         return await self._database.write(work)
 
+    async def notice(
+        self,
+        address: Address,
+        cut: Literal["idle", "chat", "message"],
+        text: str,
+        key: str,
+        saved_is_sent: bool,
+        now: datetime,
+    ) -> Delivery:
+        """A `system` message in a chat, in its open conversation or else a new one, and its delivery."""
+
+        def work(connection: sqlite3.Connection) -> Delivery:
+            conversation_id = inbound.chat_conversation(connection, address, cut, now)
+            return inbound.add_notice(
+                connection, self._indexer, conversation_id, address, text, key, now, saved_is_sent
+            )
+
+        return await self._database.write(work)
+
     async def waiting_commands(self) -> list[int]:
         return await self._database.read(lambda c: [row[0] for row in c.execute(SQL["waiting_commands"]).fetchall()])
 
@@ -123,6 +143,16 @@ class Store:
 
     async def finish(self, result: results.Result) -> results.Finished:
         return await self._database.write(lambda c: results.finish(c, self._indexer, result))
+
+    async def put_back(self, session_key: str, *, counts: bool) -> None:
+        """What runs in a session waits again; `counts`: as one of the tries after which it is given up."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(SQL["put_back"], {"session_key": session_key})
+            if not counts:
+                connection.execute(SQL["uncount_turn"], {"session_key": session_key})
+
+        await self._database.write(work)
 
     async def release(self, turn_id: str) -> None:
         await self._database.write(lambda c: turns.release(c, turn_id))
@@ -178,11 +208,14 @@ class Store:
     async def delivery(self, key: str) -> Delivery | None:
         return await self._database.read(lambda c: deliveries.by_key(c, key))
 
-    async def last_sent(self) -> dict[str, datetime]:
-        """When each channel last sent something for certain."""
-        return await self._database.read(
-            lambda c: {row["channel"]: from_ms(row["at"]) for row in c.execute(SQL["last_sent"]).fetchall()}
-        )
+    async def last_sent(self, channel: str) -> datetime | None:
+        """When a channel last sent something for certain."""
+
+        def work(connection: sqlite3.Connection) -> datetime | None:
+            row = connection.execute(SQL["last_sent"], {"channel": channel}).fetchone()
+            return None if row is None else from_ms(row["at"])
+
+        return await self._database.read(work)
 
     async def last_received(self, channel: str) -> datetime | None:
         """When the last message of a channel was saved."""
@@ -190,6 +223,33 @@ class Store:
         def work(connection: sqlite3.Connection) -> datetime | None:
             row = connection.execute(SQL["last_received"], {"channel": channel}).fetchone()
             return None if row is None else from_ms(row["at"])
+
+        return await self._database.read(work)
+
+    # Spending
+
+    async def add_usage(self, call: ModelCall, turn_id: str, conversation_id: str, origin: str) -> None:
+        values = {
+            "at": to_ms(call.at),
+            "provider": call.provider,
+            "model": call.model,
+            "input_tokens": call.usage.input_tokens,
+            "output_tokens": call.usage.output_tokens,
+            "cache_read_tokens": call.usage.cache_read_tokens,
+            "cache_write_tokens": call.usage.cache_write_tokens,
+            "cost_usd": None if call.cost_usd is None else float(call.cost_usd),
+            "turn_id": turn_id,
+            "conversation_id": conversation_id,
+            "origin": origin,
+        }
+        await self._database.write(lambda c: c.execute(SQL["add_usage"], values))
+
+    async def spent_since(self, since: datetime) -> tuple[float, int]:
+        """US dollars of the calls whose price is known, and tokens (cache reads not counted), since a time."""
+
+        def work(connection: sqlite3.Connection) -> tuple[float, int]:
+            row = connection.execute(SQL["spent_since"], {"since": to_ms(since)}).fetchone()
+            return row["cost_usd"], row["tokens"]
 
         return await self._database.read(work)
 

@@ -88,10 +88,14 @@ class StoredTranscripts:
 
     async def conversation(self, viewer: Viewer, part: str) -> list[ConversationRecord]:
         parameters = {"part": safe_text(part), "keys": _keys(viewer)}
-        found = await self._database.read(
-            lambda c: [conversation_record(row) for row in c.execute(SQL["conversations_like"], parameters).fetchall()]
-        )
-        return [record for record in found if record.id == part] or found
+
+        def work(connection: sqlite3.Connection) -> list[ConversationRecord]:
+            # The whole id first: only a part of one is worth a walk over all conversations.
+            rows = connection.execute(SQL["conversation_named"], parameters).fetchall()
+            rows = rows or connection.execute(SQL["conversations_like"], parameters).fetchall()
+            return [conversation_record(row) for row in rows]
+
+        return await self._database.read(work)
 
     async def messages(
         self, conversation_id: str, first: int | None = None, last: int | None = None
@@ -130,6 +134,19 @@ class StoredTranscripts:
                 )
                 for row in rows
             ]
+
+        return await self._database.read(work)
+
+    async def saved(self, seq: int) -> tuple[int, ConversationRecord, MessageRecord]:
+        """One saved message by its row: its version, its conversation as it is now, the message."""
+
+        def work(connection: sqlite3.Connection) -> tuple[int, ConversationRecord, MessageRecord]:
+            row = connection.execute(SQL["message_by_seq"], {"seq": seq}).fetchone()
+            all_of_it = {"channel": None, "keys": None, "after": None, "before": None, "limit": 1}
+            ids = json.dumps([row["conversation_id"]])
+            conversation = connection.execute(SQL["conversations"], {**all_of_it, "ids": ids}).fetchone()
+            calls = connection.execute(SQL["calls_of_message"], {"message_seq": seq}).fetchall()
+            return row["version"], conversation_record(conversation), message_record(row, calls)
 
         return await self._database.read(work)
 

@@ -61,6 +61,11 @@ async def test_a_call_is_routed_to_its_code(tmp_path: Path) -> None:
         ('pattern: "wipe .* disk"', 'pattern: "(wipe)?"', "matches everything"),
         ("level: block", "level: maybe", "allowed are confirm and block"),
         ("always: true", "requires: [no-such-command-here]", "which this machine does not have"),
+        ("always: true", "requires: {env: [NO_SUCH_VARIABLE]}", "it needs the variable NO_SUCH_VARIABLE"),
+        ("always: true", "requires: {programms: [sh]}", "it may have programs and env"),
+        ("always: true", "triggers: yes", "triggers must be a list"),
+        ("always: true", "triggers: ['']", "triggers must be a list"),
+        ("    read_only: true\n", "    command: ls\n", "command must be a list"),
         ("tools:", "tools: 3\nold:", "tools must be a list"),
     ],
 )
@@ -95,6 +100,6 @@ def test_a_second_capability_cannot_take_a_tool(tmp_path: Path) -> None:
     assert "already another capability's" in str(registry.capabilities()[1].fault)
 
 
-def test_what_ships_is_sound() -> None:
-    shipped = Cerebellum({}).capabilities()
-    assert all(capability.fault is None or "no code for its tool" in capability.fault for capability in shipped)
+def test_a_capability_without_code_here_is_not_offered() -> None:
+    assert [capability.name for capability in Cerebellum({}).capabilities()] == ["loader"]
+    assert Cerebellum({}).definitions("owner") == ()

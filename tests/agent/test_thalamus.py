@@ -102,6 +102,16 @@ async def test_the_pause_the_service_names_is_kept(named: float, pause: float) -
     assert clock.pauses == [pause]
 
 
+async def test_left_to_itself_it_tries_for_some_minutes() -> None:
+    clock = Clock()
+    with pytest.raises(ProviderError):
+        async with aclosing(
+            Thalamus(ScriptedProvider(*[[passing()]] * 6), sleep=clock.sleep).stream_reply(PROMPT)
+        ) as chunks:
+            await anext(chunks)
+    assert clock.pauses == [5.0, 15.0, 30.0, 60.0, 90.0]
+
+
 async def test_a_named_pause_of_an_hour_is_not_waited_for() -> None:
     clock = Clock()
     with pytest.raises(ProviderError) as caught:

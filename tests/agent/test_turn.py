@@ -341,9 +341,9 @@ async def test_a_stream_that_begins_again_keeps_the_earlier_rounds(stage: MakeSt
     on = stage(Say("First.", calls=[LOOK]))
 
     class Resetting(Thalamus):
-        async def stream_reply(self, prompt: Any) -> Any:
+        async def stream_reply(self, prompt: Any, retried: Any = None) -> Any:
             if len(on.model.prompts) == 0:
-                async for chunk in super().stream_reply(prompt):
+                async for chunk in super().stream_reply(prompt, retried):
                     yield chunk
                 return
             for chunk in (

@@ -114,6 +114,7 @@ def test_a_call_that_was_cut_off_is_not_run_and_says_so(arguments: str, stop: st
     (call,) = calls_of(fragment(arguments, index=0, call_id="c", name="f"), StreamChunk("stop", text=stop))
     assert call.fault is not None
     assert "cut off" in call.fault
+    assert call.cut_off
     assert call.args == {}
 
 
@@ -131,6 +132,7 @@ def test_arguments_that_are_no_json_object_are_refused(arguments: str) -> None:
     (call,) = calls_of(fragment(arguments, index=0, call_id="c", name="f"))
     assert call.fault is not None
     assert call.args == {}
+    assert call.cut_off == arguments.startswith("[[")
 
 
 def test_a_whole_call_sent_once_more_at_the_end_counts_once() -> None:

@@ -21,6 +21,7 @@ BROAD_HANDLERS = {
     "agent/motor.py": "a tool call broke",
     "heartbeat/runner.py": "a scheduled run broke",
     "agent/cerebellum.py": "a capability could not be loaded",
+    "agent/mcp.py": "a server of tools, which is a capability too, fell",
     "gateway/http.py": "a request broke",
     "gateway/cli.py": "a command broke",
 }

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.bench import accepting, asking, index_bench, installing, starting, turns
+from tests.bench import accepting, asking, classifying, index_bench, installing, starting, streaming, turns
 
 Bench = Callable[[bool], list[dict[str, Any]]]
 """Takes whether it is only to show that it works; gives its figures."""
@@ -25,7 +25,7 @@ def _accept(tiny: bool) -> list[dict[str, Any]]:
 
 
 def _turn(tiny: bool) -> list[dict[str, Any]]:
-    return asyncio.run(turns.one_by_one(50, 2) if tiny else turns.one_by_one(100_000, 200))
+    return asyncio.run(turns.one_by_one(50, 1, 0.0) if tiny else turns.one_by_one(100_000, 200))
 
 
 def _chats(tiny: bool) -> list[dict[str, Any]]:
@@ -33,7 +33,7 @@ def _chats(tiny: bool) -> list[dict[str, Any]]:
 
 
 def _start(tiny: bool) -> list[dict[str, Any]]:
-    return asyncio.run(starting.run(1, 0) if tiny else starting.run(5, 3))
+    return asyncio.run(starting.run(1, 0, 0) if tiny else starting.run(5, 3))
 
 
 def _request(tiny: bool) -> list[dict[str, Any]]:
@@ -44,6 +44,14 @@ def _index(tiny: bool) -> list[dict[str, Any]]:
     return index_bench.figures(200 if tiny else index_bench.MESSAGES)
 
 
+def _classify(tiny: bool) -> list[dict[str, Any]]:
+    return classifying.run(1 if tiny else classifying.TIMES)
+
+
+def _stream(tiny: bool) -> list[dict[str, Any]]:
+    return streaming.figures(20_000 if tiny else 1_000_000)
+
+
 BENCHES: dict[str, Bench] = {
     "accept": _accept,
     "turn": _turn,
@@ -51,6 +59,8 @@ BENCHES: dict[str, Bench] = {
     "start": _start,
     "request": _request,
     "index": _index,
+    "classify": _classify,
+    "stream": _stream,
 }
 
 

@@ -24,7 +24,7 @@ from tests.bench.drivers import PageDriver
 from tests.bench.figures import figure, percentile
 from tests.bench.made_up import new_message, texts
 from tests.bench.processes import program
-from tests.fakes.hub import OWNER, Desk, Hub, echo, telegram_settings
+from tests.fakes.hub import OWNER, Desk, Hub, echo, hub, telegram_settings
 
 ROUNDS = 3
 """The ways take turns so often; the median of the rounds counts."""
@@ -42,6 +42,9 @@ class Measured:
     rates: list[float] = field(default_factory=list[float])
     rows: int = 0
     commits: int = 0
+
+
+_numbers = count(1)
 
 
 class _Asleep:
@@ -100,27 +103,23 @@ async def run(single: int, many: int) -> list[dict[str, Any]]:
     words = list(texts(2_000, random.Random(13)))
     results = {name: Measured() for name in ("bare", "direct_1", "direct_64", "http_1", "http_64")}
     with TemporaryDirectory() as folder:
-        for name in ("direct", "bare", "http"):
-            (Path(folder) / name).mkdir()
-        await _make_database(Path(folder) / "bare")
-        hub = Hub(Path(folder) / "direct", echo, telegram_settings())
-        hub.inbox.connect(_Asleep(), Desk(hub.queue))
-        await hub.store.open()
-        server = program("-m", "tests.bench.server", "--home", str(Path(folder) / "http"), "--silent")
-        async with server as process:
+        homes = {name: Path(folder) / name for name in ("bare", "direct", "http")}
+        homes["bare"].mkdir()
+        await _make_database(homes["bare"])
+        async with (
+            hub(homes["direct"], echo, telegram_settings()) as core,
+            program("-m", "tests.bench.server", "--home", str(homes["http"]), "--silent") as process,
+        ):
+            core.inbox.connect(_Asleep(), Desk(core.queue))
             assert process.stdout is not None
             port = json.loads(await process.stdout.readline())["port"]
-            with closing(Bare(Path(folder) / "bare", words)) as bare:
-                async with PageDriver.open(port) as page:
-                    over_http = await _over_http(page, words)
+            async with PageDriver.open(port) as page:
+                over_http = await _over_http(page, words)
+                with closing(Bare(homes["bare"], words)) as bare:
                     for _ in range(ROUNDS):
                         bare.load(single, results["bare"])
-                        await _direct(hub, words, single, many, results)
+                        await _direct(core, words, single, many, results)
                         await _http(process, over_http, single, many, results)
-            # Its turns hang on purpose, so a clean stop would wait for them.
-            process.kill()
-        await hub.inbox.close()
-        await hub.store.close()
     return _figures(results)
 
 
@@ -130,11 +129,11 @@ async def _make_database(home: Path) -> None:
     await store.close()
 
 
-async def _direct(hub: Hub, words: Sequence[str], single: int, many: int, results: dict[str, Measured]) -> None:
+async def _direct(core: Hub, words: Sequence[str], single: int, many: int, results: dict[str, Measured]) -> None:
     texts_again = cycle(words)
 
     async def accept(client: int) -> None:
-        await hub.inbox.accept(
+        await core.inbox.accept(
             InboundMessage(
                 "telegram", str(client), f"m{next(_numbers)}", OWNER, "Owner", next(texts_again), datetime.now(UTC)
             )
@@ -142,12 +141,9 @@ async def _direct(hub: Hub, words: Sequence[str], single: int, many: int, result
 
     for clients, messages in ((1, single), (CLIENTS, many)):
         measured = results[f"direct_{clients}"]
-        before = hub.store.commits
+        before = core.store.commits
         await _load(accept, clients, messages, measured)
-        measured.commits += hub.store.commits - before
-
-
-_numbers = count(1)
+        measured.commits += core.store.commits - before
 
 
 async def _over_http(page: PageDriver, words: Sequence[str]) -> Accept:
@@ -184,7 +180,9 @@ def _figures(results: dict[str, Measured]) -> list[dict[str, Any]]:
     figures: list[dict[str, Any]] = []
     for name, measured in results.items():
         figures += [
-            figure(f"accept_{name}_{what}", percentile(measured.took, share) * 1000, percentile(bare.took, share) * 1000)
+            figure(
+                f"accept_{name}_{what}", percentile(measured.took, share) * 1000, percentile(bare.took, share) * 1000
+            )
             for what, share in (("p50", 0.5), ("p99", 0.99))
         ]
         figures.append(figure(f"accept_{name}_rows_per_second", median(measured.rates), rate))

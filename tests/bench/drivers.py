@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
+from secrets import token_hex
 from typing import Any
 
 import aiohttp
@@ -19,7 +20,6 @@ from tests.bench.server import TOKEN
 from tests.fakes.bot_api import BotApi
 
 REPLY_SECONDS_MAX = 30.0
-_keys = count(1)
 
 
 class PageDriver:
@@ -61,7 +61,7 @@ class PageDriver:
     async def post(self, text: str, conversation: str = "new") -> str:
         """Returns when the message is on disk; the id of its conversation."""
         line = self._lines.pop() if self._lines else await Line.open(self._port)
-        body: dict[str, Any] = {"text": text, "conversation": conversation, "key": f"k{next(_keys)}"}
+        body: dict[str, Any] = {"text": text, "conversation": conversation, "key": token_hex(8)}
         status, answer = await line.post("/api/messages", TOKEN, json.dumps(body).encode())
         self._lines.append(line)
         if status != 202:

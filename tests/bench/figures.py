@@ -53,10 +53,15 @@ LIMITS: Mapping[str, Limit] = {
     "request_tools": Limit("tools"),
     "index_messages_per_second": Limit("1/s", 8_000, 15_000, more=True),
     "search_common_word_p50": Limit("ms", 20, 10),
+    "stream_arguments": Limit("s", 1, 0.5),
+    "stream_arguments_openai": Limit("s"),
+    "stream_arguments_anthropic": Limit("s"),
+    "classify_short_p50": Limit("ms"),
+    "classify_10kb_slowest": Limit("ms", 20, 10),
     "install_packages": Limit("packages", 60, 50),
     "install_size": Limit("MB", 130, 90),
 }
-"""The name of every figure, in the order of the list; `full` is with the messages indexed, the others without any."""
+"""Every figure by its name. `full` is with the messages indexed, the others without any."""
 
 
 def figure(name: str, value: float, bare: float | None = None) -> dict[str, Any]:

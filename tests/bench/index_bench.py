@@ -77,7 +77,7 @@ async def _measure(folder: Path, count: int) -> dict[str, Any]:
     rate = count / (time.perf_counter() - begun)
 
     single: list[float] = []
-    for at, text in enumerate(texts(SINGLE_ROWS, rng)):
+    for at, text in enumerate(texts(min(SINGLE_ROWS, count), rng)):
         one = index.IndexedMessage("one", at + 1, "user", text, "P", "p", "telegram:p", "telegram", "p", START)
         conn.execute("BEGIN")
         begun = time.perf_counter()
@@ -91,7 +91,9 @@ async def _measure(folder: Path, count: int) -> dict[str, Any]:
     cortex = Cortex(folder / "index.db", folder, write, ZoneInfo("UTC"))
     await cortex.open()
     everything = Viewer(OWNER)
-    asked = [" ".join(message.text.split()[:QUERY_WORDS]) for message in rng.sample(messages, min(QUERIES, len(messages)))]
+    asked = [
+        " ".join(message.text.split()[:QUERY_WORDS]) for message in rng.sample(messages, min(QUERIES, len(messages)))
+    ]
     for text in asked[:3]:
         await cortex.search(everything, text)
     over_all = await _timed([lambda text=text: cortex.search(everything, text) for text in asked])

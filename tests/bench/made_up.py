@@ -16,12 +16,35 @@ from gateway.store.types import NewMessage
 
 CHATS = 200
 OWNER = 7
+MESSAGES_IN_A_ROW = 50
+"""So many messages of one chat come before the next chat's: a conversation."""
 START = datetime(2024, 1, 1, tzinfo=UTC)
 ROWS_A_COMMIT = 1_000
 COMMON_WORD = "hoopoe"
 """Stands in COMMON_SHARE of the messages."""
 COMMON_SHARE = 0.08
-_SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo za".split()
+_SYLLABLES = [
+    "ba",
+    "ce",
+    "di",
+    "fo",
+    "gu",
+    "ha",
+    "je",
+    "ki",
+    "lo",
+    "mu",
+    "na",
+    "pe",
+    "ri",
+    "so",
+    "tu",
+    "va",
+    "we",
+    "xi",
+    "yo",
+    "za",
+]
 
 
 def _vocabulary(size: int, rng: random.Random) -> list[str]:
@@ -70,7 +93,7 @@ async def fill(home: Path, count: int) -> None:
     await store.open()
     not_yet = Indexer(home / "index.db")
     rows = [
-        new_message(str(1_000 + at % CHATS), at, text, START + timedelta(minutes=at))
+        new_message(str(1_000 + at // MESSAGES_IN_A_ROW % CHATS), at, text, START + timedelta(minutes=at))
         for at, text in enumerate(texts(count, random.Random(7)))
     ]
     for at in range(0, count, ROWS_A_COMMIT):

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,13 +33,13 @@ def memory_megabytes(pid: int) -> float:
 
 
 @asynccontextmanager
-async def program(*arguments: str, **environment: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A Python program of this repository; at the end it is told to stop, and killed when it does not."""
+async def program(*arguments: str, clean_stop: bool = False) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A Python program of this repository. At the end it is killed, since it works on folders that go away; with
+    `clean_stop` it is told to stop first."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
         cwd=ROOT,
-        env={**os.environ, **environment},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -47,17 +47,12 @@ async def program(*arguments: str, **environment: str) -> AsyncIterator[asyncio.
         yield process
     finally:
         if process.returncode is None:
-            process.terminate()
-        try:
-            async with asyncio.timeout(15):
-                await process.communicate()
-        except TimeoutError:
-            process.kill()
-            await process.communicate()
+            process.terminate() if clean_stop else process.kill()
+        await process.communicate()
 
 
-async def until_ready(port: int, token: str = "") -> None:
-    """Returns as soon as `/readyz` answers with 200. Raises TimeoutError."""
+async def until_ready(process: asyncio.subprocess.Process, port: int, token: str = "") -> None:
+    """Returns as soon as `/readyz` answers with 200. Raises TimeoutError, and RuntimeError when the program ended."""
     request = _request("GET", "/readyz", token, b"")
     async with asyncio.timeout(START_SECONDS_MAX):
         while True:
@@ -69,17 +64,18 @@ async def until_ready(port: int, token: str = "") -> None:
                 status = 0
             if status == 200:
                 return
+            if process.returncode is not None:
+                raise RuntimeError(f"the program ended with {process.returncode} before it was ready")
             await asyncio.sleep(0.005)
 
 
-async def wall_seconds(*arguments: str, environment: Mapping[str, str] | None = None) -> float:
+async def wall_seconds(*arguments: str) -> float:
     """How long a Python program takes from start to end."""
     begun = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
         cwd=ROOT,
-        env={**os.environ, **(environment or {})},
         stdout=asyncio.subprocess.DEVNULL,
     )
     if await process.wait():

@@ -27,9 +27,9 @@ owner = 7
 """
 
 
-async def run(starts: int, idle_seconds: float) -> list[dict[str, Any]]:
-    """Medians of so many starts, one of ours and one of the bare libraries by turns. The first two are not counted:
-    they make the home and the compiled files."""
+async def run(starts: int, idle_seconds: float, warm_ups: int = 1) -> list[dict[str, Any]]:
+    """Medians of so many starts, one of ours and one of the bare libraries by turns. Those before do not count: they
+    make the home and the compiled files."""
     ready: dict[str, list[tuple[float, float, float]]] = {"ours": [], "bare": []}
     helped: dict[str, list[float]] = {"ours": [], "bare": []}
     with TemporaryDirectory() as folder:
@@ -41,16 +41,16 @@ async def run(starts: int, idle_seconds: float) -> list[dict[str, Any]]:
                 "ours": ("-m", "gateway", "run", "--home", folder),
                 "bare": ("-m", "tests.bench.bare", "--port", str(port), "--telegram", api.base_url),
             }
-            for at in range(starts + 1):
+            for at in range(-warm_ups, starts):
                 for name, arguments in programs.items():
-                    measured = await _start(arguments, port, api, idle_seconds if at else 0)
-                    if at:
+                    measured = await _start(arguments, port, api, 0 if at < 0 else idle_seconds)
+                    if at >= 0:
                         ready[name].append(measured)
-        for _ in range(starts + 2):
+        for _ in range(starts + 2 * warm_ups):
             helped["ours"].append(await wall_seconds("-m", "gateway", "--help"))
             helped["bare"].append(await wall_seconds("-c", "print('help')"))
-    seconds, cpu, megabytes = ([median(values) for values in zip(*ready["ours"], strict=True)])
-    bare_seconds, bare_cpu, bare_megabytes = ([median(values) for values in zip(*ready["bare"], strict=True)])
+    seconds, cpu, megabytes = [median(values) for values in zip(*ready["ours"], strict=True)]
+    bare_seconds, bare_cpu, bare_megabytes = [median(values) for values in zip(*ready["bare"], strict=True)]
     return [
         figure("start_until_ready", seconds, bare_seconds),
         figure("start_cpu", cpu, bare_cpu),
@@ -59,13 +59,11 @@ async def run(starts: int, idle_seconds: float) -> list[dict[str, Any]]:
     ]
 
 
-async def _start(
-    arguments: tuple[str, ...], port: int, api: BotApi, idle_seconds: float
-) -> tuple[float, float, float]:
+async def _start(arguments: tuple[str, ...], port: int, api: BotApi, idle_seconds: float) -> tuple[float, float, float]:
     """Seconds until ready, CPU seconds until then, and megabytes in memory after `idle_seconds` more."""
     begun = time.perf_counter()
     async with program(*arguments) as process:
-        await until_ready(port, TOKEN)
+        await until_ready(process, port, TOKEN)
         seconds, cpu = time.perf_counter() - begun, cpu_seconds(process.pid)
         await api.until(lambda: api.polling, 30)
         await asyncio.sleep(idle_seconds)

@@ -22,7 +22,7 @@ from tests.fakes.bot_api import BotApi
 
 TURNS_A_CONVERSATION = 20
 SETTLE_SECONDS = 0.3
-"""What a gateway does after the reply counts as the turn's too."""
+"""What a gateway does after the reply counts as the turn's too: so long is waited for it."""
 
 
 @dataclass(slots=True)
@@ -50,11 +50,15 @@ class Running:
 
 
 @asynccontextmanager
-async def gateway(home: Path, *options: str) -> AsyncIterator[Running]:
-    """A gateway of its own process on a home, with page and Telegram."""
+async def gateway(home: Path, profile: str = "") -> AsyncIterator[Running]:
+    """A gateway of its own process on a home, with page and Telegram. `profile`: where to write what cProfile saw."""
+    options = ("--profile", profile) if profile else ()
     async with (
         BotApi() as api,
-        program("-m", "tests.bench.server", "--home", str(home), "--telegram", api.base_url, *options) as process,
+        program(
+            *("-m", "tests.bench.server", "--home", str(home), "--telegram", api.base_url, *options),
+            clean_stop=bool(profile),
+        ) as process,
     ):
         assert process.stdout is not None
         port = json.loads(await process.stdout.readline())["port"]
@@ -70,25 +74,27 @@ async def bare_libraries() -> AsyncIterator[Running]:
         BotApi() as api,
         program("-m", "tests.bench.bare", "--port", str(port), "--telegram", api.base_url) as process,
     ):
-        await until_ready(port)
+        await until_ready(process, port)
         async with PageDriver.open(port) as page:
             await api.until(lambda: api.polling, 30)
             yield Running(process.pid, {"inapp": page, "telegram": BotDriver(api)})
 
 
-async def measure(running: Running, channel: str, words: Iterator[str], measured: Measured, turns: int) -> None:
+async def measure(
+    running: Running, channel: str, words: Iterator[str], measured: Measured, turns: int, settle_seconds: float
+) -> None:
     """So many turns one after the other in a conversation of their own."""
     driver = running.drivers[channel]
     conversation = await driver.begin(next(words))
-    await asyncio.sleep(SETTLE_SECONDS)
+    await asyncio.sleep(settle_seconds)
     cpu = cpu_seconds(running.pid)
     for _ in range(turns):
         measured.took.append(await driver.turn(conversation, next(words)))
-    await asyncio.sleep(SETTLE_SECONDS)
+    await asyncio.sleep(settle_seconds)
     measured.cpu += cpu_seconds(running.pid) - cpu
 
 
-async def one_by_one(messages: int, turns: int) -> list[dict[str, Any]]:
+async def one_by_one(messages: int, turns: int, settle_seconds: float = SETTLE_SECONDS) -> list[dict[str, Any]]:
     """Overhead a turn. The three programs run side by side and take turns, so that noise meets them alike."""
     words = texts(20 * turns + 1_000, random.Random(11))
     results = {(who, channel): Measured() for who in ("empty", "full", "bare") for channel in ("inapp", "telegram")}
@@ -101,11 +107,11 @@ async def one_by_one(messages: int, turns: int) -> list[dict[str, Any]]:
                 "bare": await stack.enter_async_context(bare_libraries()),
             }
             for who, channel in results:
-                await measure(running[who], channel, words, Measured(), min(turns, 10))
+                await measure(running[who], channel, words, Measured(), min(turns, 10), settle_seconds)
             for done in range(0, turns, TURNS_A_CONVERSATION):
                 for (who, channel), measured in results.items():
                     some = min(TURNS_A_CONVERSATION, turns - done)
-                    await measure(running[who], channel, words, measured, some)
+                    await measure(running[who], channel, words, measured, some, settle_seconds)
     figures: list[dict[str, Any]] = []
     for channel in ("inapp", "telegram"):
         empty, full, bare = (results[who, channel] for who in ("empty", "full", "bare"))

@@ -5,33 +5,38 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, Protocol
 
+import aiohttp
 import pytest
 from pydantic import SecretStr
 
-from channels.channel import Channel, SendRefused, SendRetry, SendUnknown
+from channels.channel import Channel, NotAccepted, SendRefused, SendRetry, SendUnknown
 from channels.message import Address, OutboundMessage
+from channels.scheduled.channel import ScheduledChannel
+from channels.scheduled.types import ScheduledRun
 from channels.telegram.channel import TelegramChannel
 from channels.telegram.settings import TelegramSettings
 from tests.fakes import bot_api
+from tests.fakes.backend import FakeBackend, PageServer
 from tests.fakes.bot_api import BotApi
 from tests.fakes.channel_ports import Inbox, at_once, context
+from tests.fakes.waiting import until
 
 Outcome = Literal["busy", "refused", "broken"]
 
 
 class ChannelWorld(Protocol):
-    """A channel and the platform around it.
-
-    `chat` is a chat that may be answered in, `wait_seconds` the pause the platform names when it is busy.
-    """
+    """A channel and the platform around it. `chat` is a chat that may be answered in."""
 
     channel: Channel
     chat: str
-    wait_seconds: float
+
+    def heard(self, text: str) -> str:
+        """What the gateway hears when a person writes `text`."""
+        ...
 
     async def write(self, text: str) -> None:
         """A person writes into the chat; returns without waiting for the channel."""
@@ -42,6 +47,12 @@ class ChannelWorld(Protocol):
         ...
 
     async def until_acknowledged(self) -> None: ...
+
+
+class SendingWorld(ChannelWorld, Protocol):
+    """A platform that takes what is sent. `wait_seconds` is the pause it names when it is busy."""
+
+    wait_seconds: float
 
     def shown(self) -> list[str]:
         """The texts people see from us in the chat, in order."""
@@ -68,19 +79,13 @@ async def listening(world: ChannelWorld, inbox: Inbox) -> AsyncGenerator[None]:
 class ChannelContract:
     """Subclass it per channel and give it the fixture `world`."""
 
-    LONG_TEXT = "A line that says something.\n" * 600
-
-    def message(self, world: ChannelWorld, text: str, sent_ids: tuple[str, ...] = ()) -> OutboundMessage:
-        address = Address(world.channel.info.name, world.chat)
-        return OutboundMessage("key-1", address, text, sent_ids=sent_ids)
-
     async def test_messages_come_in_order_with_everything_the_gateway_needs(self, world: ChannelWorld) -> None:
         inbox = Inbox()
         async with listening(world, inbox):
             for text in ("one", "two", "three"):
                 await world.write(text)
             await inbox.until_saved(3)
-        assert inbox.texts == ["one", "two", "three"]
+        assert inbox.texts == [world.heard(text) for text in ("one", "two", "three")]
         first = inbox.saved[0]
         assert first.address == Address(world.channel.info.name, world.chat)
         assert first.sent_at.utcoffset() == timedelta(0)
@@ -98,7 +103,7 @@ class ChannelContract:
             assert not world.acknowledged()
             inbox.open.set()
             await world.until_acknowledged()
-        assert inbox.texts == ["keep me"]
+        assert inbox.texts == [world.heard("keep me")]
 
     async def test_what_could_not_be_saved_comes_again_in_order(self, world: ChannelWorld) -> None:
         inbox = Inbox()
@@ -108,7 +113,7 @@ class ChannelContract:
             await world.write("second")
             await inbox.until_saved(2)
             await world.until_acknowledged()
-        assert inbox.texts == ["first", "second"]
+        assert inbox.texts == [world.heard("first"), world.heard("second")]
 
     async def test_a_run_that_ended_before_saving_loses_nothing(self, world: ChannelWorld) -> None:
         inbox = Inbox()
@@ -119,44 +124,58 @@ class ChannelContract:
         inbox.open.set()
         async with listening(world, inbox):
             await inbox.until_saved(1)
-        assert inbox.texts == ["half way"]
+        assert inbox.texts == [world.heard("half way")]
 
-    async def test_sends_without_listening_and_says_when(self, world: ChannelWorld) -> None:
-        receipt = await world.channel.send(self.message(world, "Hello *there*"))
-        assert len(world.shown()) == 1
-        assert len(receipt.message_ids) == 1
+    async def test_a_send_needs_no_listening_and_says_when_it_was(self, world: ChannelWorld) -> None:
+        receipt = await world.channel.send(message(world, "Hello *there*"))
         assert receipt.at.tzinfo is UTC
 
-    async def test_parts_that_arrived_before_are_not_sent_again(self, world: ChannelWorld) -> None:
-        whole = await world.channel.send(self.message(world, self.LONG_TEXT))
+
+def message(world: ChannelWorld, text: str, sent_ids: tuple[str, ...] = ()) -> OutboundMessage:
+    address = Address(world.channel.info.name, world.chat)
+    return OutboundMessage("key-1", address, text, sent_ids=sent_ids)
+
+
+class SendingContract:
+    """What is asked besides of a channel whose `send` hands something to a platform."""
+
+    LONG_TEXT = "A line that says something.\n" * 600
+
+    async def test_a_message_that_was_sent_is_shown_and_has_its_id(self, world: SendingWorld) -> None:
+        receipt = await world.channel.send(message(world, "Hello *there*"))
+        assert len(world.shown()) == 1
+        assert len(receipt.message_ids) == 1
+
+    async def test_parts_that_arrived_before_are_not_sent_again(self, world: SendingWorld) -> None:
+        whole = await world.channel.send(message(world, self.LONG_TEXT))
         parts = world.shown()
         assert len(parts) == len(whole.message_ids) > 1
-        receipt = await world.channel.send(self.message(world, self.LONG_TEXT, whole.message_ids[:1]))
+        receipt = await world.channel.send(message(world, self.LONG_TEXT, whole.message_ids[:1]))
         assert world.shown()[len(parts) :] == parts[1:]
         assert receipt.message_ids[0] == whole.message_ids[0]
         assert len(receipt.message_ids) == len(parts)
 
-    async def test_a_busy_platform_means_again_after_its_own_wait(self, world: ChannelWorld) -> None:
+    async def test_a_busy_platform_means_again_after_its_own_wait(self, world: SendingWorld) -> None:
         world.next_send("busy")
         with pytest.raises(SendRetry) as caught:
-            await world.channel.send(self.message(world, "later"))
+            await world.channel.send(message(world, "later"))
         assert caught.value.after_seconds == world.wait_seconds
         assert world.shown() == []
-        await world.channel.send(self.message(world, "later"))
+        await world.channel.send(message(world, "later"))
         assert len(world.shown()) == 1
 
-    async def test_a_definite_no_is_final(self, world: ChannelWorld) -> None:
+    async def test_a_definite_no_is_final(self, world: SendingWorld) -> None:
         world.next_send("refused")
         with pytest.raises(SendRefused):
-            await world.channel.send(self.message(world, "no"))
+            await world.channel.send(message(world, "no"))
         assert world.shown() == []
 
     async def test_a_line_that_breaks_after_the_request_is_unknown_and_not_sent_again(
-        self, world: ChannelWorld
+        self, world: SendingWorld
     ) -> None:
         world.next_send("broken")
         with pytest.raises(SendUnknown):
-            await world.channel.send(self.message(world, "perhaps"))
+            await world.channel.send(message(world, "perhaps"))
         assert len(world.shown()) == 1
 
 
@@ -169,6 +188,9 @@ class TelegramWorld:
         api.chats[77] = "private"
         settings = TelegramSettings(enabled=True, token=SecretStr(api.token), base_url=api.base_url)
         self.channel: Channel = TelegramChannel(context(settings, home), sleep=at_once)
+
+    def heard(self, text: str) -> str:
+        return text
 
     async def write(self, text: str) -> None:
         self.api.push_text(77, text)
@@ -191,8 +213,103 @@ class TelegramWorld:
         self.api.script("sendMessage", faults[outcome])
 
 
-class TestTelegram(ChannelContract):
+class TestTelegram(ChannelContract, SendingContract):
     @pytest.fixture
-    async def world(self, tmp_path: Path) -> AsyncIterator[ChannelWorld]:
+    async def world(self, tmp_path: Path) -> AsyncIterator[SendingWorld]:
         async with BotApi() as api:
             yield TelegramWorld(api, tmp_path)
+
+
+class _Posted:
+    """Texts that a patient client hands in one after the other, each again until it is taken."""
+
+    def __init__(self) -> None:
+        self._left: list[str] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def hand_in(self, text: str, key: str) -> bool:
+        """One try; True when the text was taken."""
+        raise NotImplementedError
+
+    def heard(self, text: str) -> str:
+        return text
+
+    async def write(self, text: str) -> None:
+        self._left.append(text)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._all())
+
+    async def _all(self) -> None:
+        while self._left:
+            text = self._left[0]
+            if await self.hand_in(text, f"key of {text}"):
+                self._left.pop(0)
+            else:
+                await asyncio.sleep(0.005)
+
+    def acknowledged(self) -> bool:
+        return not self._left
+
+    async def until_acknowledged(self) -> None:
+        await until(self.acknowledged)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await self._task
+
+
+class InAppWorld(_Posted):
+    chat = "c1"
+
+    def __init__(self, server: PageServer, client: aiohttp.ClientSession) -> None:
+        super().__init__()
+        self.channel: Channel = server.channel
+        self._client = client
+        server.backend.add_conversation(self.chat)
+
+    async def hand_in(self, text: str, key: str) -> bool:
+        body = {"text": text, "key": key, "conversation": self.chat}
+        async with self._client.post("/api/messages", json=body) as response:
+            assert response.status in {202, 503}
+            return response.status == 202
+
+
+class TestInApp(ChannelContract):
+    @pytest.fixture
+    async def world(self, tmp_path: Path) -> AsyncIterator[ChannelWorld]:
+        server = PageServer(FakeBackend(tmp_path), tmp_path, token="the-token")
+        server.accepting = False
+        await server.start()
+        async with aiohttp.ClientSession(server.url, headers={"Authorization": "Bearer the-token"}) as client:
+            made = InAppWorld(server, client)
+            yield made
+            await made.close()
+        await server.stop()
+
+
+class ScheduledWorld(_Posted):
+    chat = "water the plants"
+
+    def __init__(self, channel: ScheduledChannel) -> None:
+        super().__init__()
+        self.channel: Channel = channel
+        self._submit = channel.submit
+
+    def heard(self, text: str) -> str:
+        return f"[scheduled run: {self.chat}]\n{text}"
+
+    async def hand_in(self, text: str, key: str) -> bool:
+        due_at = datetime(2027, 1, 1, tzinfo=UTC)
+        try:
+            await self._submit(ScheduledRun("heartbeat", self.chat, key, due_at, text, "none"))
+        except NotAccepted:
+            return False
+        return True
+
+
+class TestScheduled(ChannelContract):
+    @pytest.fixture
+    async def world(self, tmp_path: Path) -> AsyncIterator[ChannelWorld]:
+        made = ScheduledWorld(ScheduledChannel(context(None, tmp_path)))
+        yield made
+        await made.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -14,9 +13,11 @@ from typing import Any
 from agent.types import Turn, TurnPort, TurnResult
 from channels.message import InboundMessage
 from channels.scheduled.quiet import is_quiet
+from gateway.approvals import Approvals
 from gateway.config import Settings
 from gateway.health import Health
 from gateway.inbox import Inbox
+from gateway.limits import APPROVAL_SECONDS
 from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
@@ -24,6 +25,7 @@ from gateway.queue import Queue
 from gateway.readlog import ReadLog, file_name, read_lines
 from gateway.store import Store
 from tests.fakes.channel import FakeChannel
+from tests.fakes.waiting import until
 
 OWNER = "7"
 GUEST = "8"
@@ -67,7 +69,16 @@ class Desk:
 class Hub:
     """One running core. `crash()` leaves everything as a killed program would, except for the threads."""
 
-    def __init__(self, home: Path, run_turn: RunTurn, settings: Settings, **queue: Any) -> None:
+    def __init__(
+        self,
+        home: Path,
+        run_turn: RunTurn,
+        settings: Settings,
+        readlog: dict[str, Any],
+        approval_seconds_max: float = APPROVAL_SECONDS,
+        **queue: Any,
+    ) -> None:
+        home.mkdir(exist_ok=True)
         self.home = home
         self.settings = settings
         self.store = Store(home)
@@ -78,9 +89,13 @@ class Hub:
         self.events: list[tuple[str, Any]] = []
         self.observers = Observers()
         self.observers.add(lambda kind, data: self.events.append((kind, data)))
-        self.readlog = ReadLog(home / "workspace" / "readlog", self.store)
+        self.readlog = ReadLog(home / "workspace" / "readlog", self.store, **readlog)
         self.health = Health(utc_now)
         self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, utc_now)
+        people = People(settings)
+        self.approvals = Approvals(
+            self.store, self.outbox, self.channels, people, self.observers, utc_now, seconds_max=approval_seconds_max
+        )
         self.queue = Queue(
             settings,
             self.store,
@@ -88,14 +103,22 @@ class Hub:
             self.readlog,
             self.channels,
             self.observers,
+            self.approvals,
             run_turn,
             utc_now,
             is_quiet=is_quiet,
             **queue,
         )
-        people = People(settings)
         self.inbox = Inbox(
-            settings, people, self.store, self.readlog, self.outbox, self.channels, self.observers, utc_now
+            settings,
+            people,
+            self.store,
+            self.readlog,
+            self.outbox,
+            self.channels,
+            self.observers,
+            self.approvals,
+            utc_now,
         )
         self.inbox.connect(self.queue, Desk(self.queue))
 
@@ -129,12 +152,14 @@ class Hub:
 
     async def quiet(self) -> None:
         """Returns when nothing runs, waits or is on its way."""
-        async with asyncio.timeout(10):
-            while True:
-                idle = not self.queue.running and not self.outbox.depth and not self.inbox.busy
-                if idle and not await self.store.waiting_count():
-                    return
-                await asyncio.sleep(0.002)
+        await until(self._idle)
+
+    async def _idle(self) -> bool:
+        busy = self.queue.running or self.outbox.depth or self.inbox.busy
+        return not busy and await self.nothing_waits()
+
+    async def nothing_waits(self) -> bool:
+        return not await self.store.waiting_count()
 
     def log(self, chat: str = OWNER, channel: str = "telegram") -> list[dict[str, Any]]:
         return list(read_lines(self.home / "workspace" / "readlog" / channel / file_name(chat)))
@@ -145,11 +170,15 @@ class Hub:
 
 @asynccontextmanager
 async def hub(
-    home: Path, run_turn: RunTurn = echo, settings: Settings | None = None, **queue: Any
+    home: Path,
+    run_turn: RunTurn = echo,
+    settings: Settings | None = None,
+    *,
+    readlog: dict[str, Any] | None = None,
+    **queue: Any,
 ) -> AsyncIterator[Hub]:
-    """A started core on `home`; stopped at the end."""
-    home.mkdir(exist_ok=True)
-    core = Hub(home, run_turn, settings or telegram_settings(), **queue)
+    """A started core on `home`; stopped at the end. `readlog` and `queue` are options of these two."""
+    core = Hub(home, run_turn, settings or telegram_settings(), readlog or {}, **queue)
     await core.start()
     try:
         yield core

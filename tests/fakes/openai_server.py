@@ -1,74 +1,41 @@
-"""A chat-completions server on a loopback port that answers by a script.
+"""A chat-completions server on a loopback port that answers by a script: see `stream_server`.
 
-    async with OpenAiServer([text_reply("Hello"), error_reply(503)]) as server:
-        ... base_url=server.base_url ...
-        server.requests[0].body["messages"]
-
-- The script is a list of replies, one for each request in turn (then 400), or a function that gets the request's body
-  (the JSON as a dict) and returns a reply.
-- A `Reply` is a status, headers and `steps`: bytes are sent as they are, `RELEASE` waits until `server.release()` was
-  called once more, `HANG` waits until the client goes away, `DROP` tears the connection.
-- `text_reply`, `call_reply`, `error_reply` make whole replies; `sse(...)` makes event bytes from JSON objects;
-  `reply.cut_at(3, 10)` and `reply.in_pieces(4)` send the same bytes cut at these places, or in pieces of that size.
-- `server.requests` is every request so far; `await server.request_came(n)` waits for the n-th; `await
-  server.client_left(n)` waits until n streams were ended by the client.
+`text_reply`, `call_reply`, `error_reply` make whole replies; `delta` and `usage` are events for `sse(...)`. `begun`,
+`half_call` and `broken` are the bytes of streams that do not end well.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
-from aiohttp import web
+from tests.fakes import stream_server
+from tests.fakes.stream_server import (
+    DROP,
+    HANG,
+    RELEASE,
+    WAIT_FIRST,
+    Json,
+    Reply,
+    Request,
+    StreamServer,
+    error_reply,
+    sse,
+)
+from tests.fakes.strict_api import check_chat_completions
 
-Json = dict[str, Any]
-Step = bytes | Literal["release", "hang", "drop"]
-RELEASE: Literal["release"] = "release"
-HANG: Literal["hang"] = "hang"
-DROP: Literal["drop"] = "drop"
-WAIT_SECONDS_MAX = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One answer of the server."""
-
-    steps: tuple[Step, ...] = ()
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": "text/event-stream"})
-
-    def cut_at(self, *places: int) -> Reply:
-        """The same bytes, sent in pieces that end at these byte positions. Only for replies of bytes."""
-        data = b"".join(step for step in self.steps if isinstance(step, bytes))
-        marks = [0, *sorted(place for place in places if 0 < place < len(data)), len(data)]
-        return replace(self, steps=tuple(data[a:b] for a, b in pairwise(marks)))
-
-    def in_pieces(self, size: int) -> Reply:
-        """The same bytes in pieces of `size`."""
-        length = sum(len(step) for step in self.steps if isinstance(step, bytes))
-        return self.cut_at(*range(size, length, size))
+__all__ = ["DROP", "HANG", "RELEASE", "WAIT_FIRST", "OpenAiServer", "Reply", "Request", "error_reply", "sse"]
+PROVIDER = "openai"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the client sent."""
+class OpenAiServer(StreamServer):
+    """Use as an async context manager."""
 
-    path: str
-    headers: Mapping[str, str]
-    body: Json
+    def check(self, body: Json) -> None:
+        check_chat_completions(body)
 
 
-Script = Sequence[Reply] | Callable[[Json], Reply]
-
-
-def sse(*events: Json | str, end: str = "\n") -> bytes:
-    """Events as bytes: a dict as JSON data, a string as it is (`[DONE]`). `end` is the line end."""
-    texts = (event if isinstance(event, str) else json.dumps(event, ensure_ascii=False) for event in events)
-    return "".join(f"data: {text}{end}{end}" for text in texts).encode()
+Server = OpenAiServer
 
 
 def delta(finish: str | None = None, **fields: Any) -> Json:
@@ -100,9 +67,10 @@ def text_reply(text: str, finish: str = "stop") -> Reply:
     return Reply((sse(*(delta(content=piece) for piece in pieces), delta(finish), usage(), "[DONE]"),))
 
 
-def call_reply(*calls: tuple[str, str, Json], text: str = "") -> Reply:
+def call_reply(*calls: tuple[str, str, Json], text: str = "", thought: str = "") -> Reply:
     """A whole answer that calls tools: (id, name, arguments) each; the arguments come in two fragments."""
-    events: list[Json] = [delta(content=text)] if text else []
+    events: list[Json] = [delta(reasoning_content=thought)] if thought else []
+    events += [delta(content=text)] if text else []
     for index, (call_id, name, arguments) in enumerate(calls):
         raw = json.dumps(arguments, ensure_ascii=False)
         head: Json = {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
@@ -114,105 +82,39 @@ def call_reply(*calls: tuple[str, str, Json], text: str = "") -> Reply:
     return Reply((sse(*events, delta("tool_calls"), usage(), "[DONE]"),))
 
 
-def error_reply(
-    status: int, message: str = "refused", headers: Mapping[str, str] | None = None, **fields: Any
-) -> Reply:
-    """A refusal with an error object; `fields` go into it (`code`, `type`)."""
-    body = json.dumps({"error": {"message": message, **fields}}).encode()
-    return Reply((body,), status, {"Content-Type": "application/json", **(headers or {})})
+def cut_call(name: str, arguments: str, finish: str = "length") -> Reply:
+    """A whole stream whose one call has these arguments, good or bad."""
+    call = {"index": 0, "id": "cut", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return Reply((sse(delta(tool_calls=[call]), delta(finish), usage(), "[DONE]"),))
 
 
-class OpenAiServer:
-    """Use as an async context manager."""
+def plain_document(text: str) -> Reply:
+    """The answer of a server that does not stream."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    counts = {"prompt_tokens": 10, "completion_tokens": 5}
+    return stream_server.document({"object": "chat.completion", "choices": [choice], "usage": counts})
 
-    def __init__(self, script: Script) -> None:
-        self._replies: Iterable[Reply] | None = None if callable(script) else iter(script)
-        self._function = script if callable(script) else None
-        self._changed = asyncio.Condition()
-        self._releases = 0
-        self._left = 0
-        self._closing = asyncio.Event()
-        self._runner: web.AppRunner | None = None
-        self.requests: list[Request] = []
-        self.base_url = ""
 
-    async def __aenter__(self) -> OpenAiServer:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.router.add_post("/v1/chat/completions", self._answer)
-        # Ends the handler when the client goes away, so that tests see that it did.
-        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1, access_log=None)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = self._runner.addresses[0][:2]
-        self.base_url = f"http://{host}:{port}/v1"
-        return self
+def begun(text: str) -> bytes:
+    """A stream that began to say something."""
+    return sse(delta(content=text))
 
-    async def __aexit__(self, *_: object) -> None:
-        self._closing.set()
-        assert self._runner is not None
-        await self._runner.cleanup()
 
-    async def release(self) -> None:
-        """Lets one stream go past its RELEASE."""
-        async with self._changed:
-            self._releases += 1
-            self._changed.notify_all()
+def half_call() -> bytes:
+    """A stream that began to call a tool."""
+    call = {"index": 0, "id": "c1", "function": {"name": "memory_search", "arguments": '{"query": "de'}}
+    return sse(delta(tool_calls=[call]))
 
-    async def request_came(self, n: int = 1) -> Request:
-        """The n-th request (from 1), waited for."""
-        await self._until(lambda: len(self.requests) >= n)
-        return self.requests[n - 1]
 
-    async def client_left(self, n: int = 1) -> None:
-        """Waits until n streams were ended by the client."""
-        await self._until(lambda: self._left >= n)
+def broken(message: str) -> bytes:
+    """An error inside the stream."""
+    return sse({"choices": [], "error": {"message": message, "code": 502}}, "[DONE]")
 
-    async def _until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(WAIT_SECONDS_MAX), self._changed:
-            await self._changed.wait_for(true)
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
-        body: Json = await request.json()
-        reply = self._next(body)
-        async with self._changed:
-            self.requests.append(Request(request.path, dict(request.headers), body))
-            self._changed.notify_all()
-        response = web.StreamResponse(status=reply.status, headers=dict(reply.headers))
-        await response.prepare(request)
-        try:
-            for step in reply.steps:
-                if not await self._take(step, request, response):
-                    return response
-            await response.write_eof()
-        except (asyncio.CancelledError, ConnectionError):
-            self._left += 1
-            async with self._changed:
-                self._changed.notify_all()
-            raise
-        return response
-
-    async def _take(self, step: Step, request: web.Request, response: web.StreamResponse) -> bool:
-        """Does one step; False when the stream is over."""
-        if isinstance(step, bytes):
-            await response.write(step)
-            # A turn of the loop sends the piece off by itself, so that cuts reach the client as cuts.
-            await asyncio.sleep(0)
-        elif step == RELEASE:
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._releases > 0)
-                self._releases -= 1
-        elif step == HANG:
-            await self._closing.wait()
-            return False
-        else:
-            if request.transport is not None:
-                request.transport.abort()
-            return False
-        return True
-
-    def _next(self, body: Json) -> Reply:
-        if self._function is not None:
-            return self._function(body)
-        assert self._replies is not None
-        return next(iter(self._replies), error_reply(400, "the script of the test has no more replies"))
+def small() -> Reply:
+    """A short stream with all there is: text, a call, figures."""
+    call = {"index": 0, "id": "c1", "function": {"name": "memory_search", "arguments": '{"query":"ق"}'}}
+    figures = {"prompt_tokens": 10, "completion_tokens": 5}
+    choice: Json = {"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}
+    events: list[Json] = [{"choices": [{"delta": {"content": "é😀"}}]}, {"choices": [choice], "usage": figures}]
+    return Reply((sse(*events, "[DONE]"),))

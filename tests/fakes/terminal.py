@@ -1,8 +1,9 @@
-"""Commands as a person gives them: in this process, in one of their own, or at a terminal; and a gateway beside them."""
+"""Commands as a person gives them: in this process, in one of their own, at a terminal; and a gateway beside them."""
 
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import io
 import json
@@ -29,6 +30,10 @@ from gateway.home import CONFIG, prepare
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
 SECONDS_MAX = 30.0
+_TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+"""Makes the terminal the one that Ctrl-C comes from, then becomes the command."""
 FREE_PORT = "[channels.inapp]\nport = 0\n"
 
 
@@ -130,7 +135,7 @@ class Terminal:
         self._master, slave = pty.openpty()
         os.set_inheritable(slave, True)
         self.process = subprocess.Popen(
-            hudhud(*arguments, home=home),
+            [sys.executable, "-c", _TAKE_TERMINAL, *hudhud(*arguments, home=home)],
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -138,15 +143,17 @@ class Terminal:
             start_new_session=True,
         )
         os.close(slave)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._seen = 0
         self.shown = ""
 
-    def wait_for(self, text: str) -> str:
-        """Reads until `text` was shown; everything shown so far."""
+    def wait_for(self, text: str) -> None:
+        """Reads until `text` was shown after what was waited for before."""
         deadline = time.monotonic() + SECONDS_MAX
-        while text not in self.shown:
+        while (at := self.shown.find(text, self._seen)) < 0:
             if not self._read(deadline):
-                pytest.fail(f"{text!r} was not shown, but {self.shown!r}")
-        return self.shown
+                pytest.fail(f"{text!r} was not shown, but {self.shown[self._seen :]!r}")
+        self._seen = at + len(text)
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
@@ -166,7 +173,7 @@ class Terminal:
             piece = os.read(self._master, 65_536)
         except OSError:  # the other side was closed
             return False
-        self.shown += piece.decode("utf-8", "replace").replace("\r\n", "\n")
+        self.shown = (self.shown + self._decoder.decode(piece)).replace("\r\n", "\n")
         return bool(piece)
 
     def close(self) -> None:

@@ -55,6 +55,7 @@ class FakePort:
     questions: list[Question] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     heard_rounds: list[int] = field(default_factory=list)
+    stopped: bool = False
 
     def emit(self, segment: Segment) -> None:
         self.segments.append(segment)

@@ -180,11 +180,11 @@ def test_a_reader_that_leaves_early_ends_the_command_quietly(shell: Shell) -> No
         text=True,
     )
     assert process.stdout is not None
-    process.stdout.close()
-    _, complaints = process.communicate(timeout=60) if process.stderr is None else (None, process.stderr.read())
-    process.wait(60)
-    process.stderr.close()  # pyright: ignore[reportOptionalMemberAccess]
-    assert complaints == ""
+    assert process.stderr is not None
+    with process.stderr:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.wait(60) == 1
 
 
 def test_the_module_is_the_same_program() -> None:
@@ -197,3 +197,21 @@ def test_the_module_is_the_same_program() -> None:
     )
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["code"] == "usage"
+
+
+def test_every_command_and_option_is_in_the_documentation() -> None:
+    rows = [line for line in (ROOT / "docs" / "cli.md").read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+    everywhere = {"--home", "--json", "--help", "-h"}
+    faults: list[str] = []
+    for path, command in COMMANDS.items():
+        row = next((row for row in rows if re.match(rf"\| `hudhud {path}[ `]", row)), None)
+        if row is None:
+            faults.append(f"hudhud {path}: no row")
+            continue
+        options = {option for part in command.params for option in part.opts if option.startswith("-")} - everywhere
+        faults += [f"hudhud {path}: {option} is not named" for option in sorted(options) if f"`{option}" not in row]
+        if f"hudhud {path}" not in row.rsplit("|", 2)[1]:
+            faults.append(f"hudhud {path}: the last cell is no example of it")
+    rows_of = [found[1] for row in rows if (found := re.match(r"\| `hudhud ((?:[a-z]+ )*[a-z]+)", row))]
+    assert faults == []
+    assert sorted(rows_of) == sorted(COMMANDS)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from channels.channel import NotAccepted
 from gateway.config import Settings
-from gateway.store import Store
+from gateway.store import DiskFull, Store
 from tests.fakes.hub import GUEST, OWNER, hub, telegram_settings, utc_now
 
 
@@ -188,7 +190,7 @@ async def test_commands_are_carried_out_once_and_bare_words_never(tmp_path: Path
         await core.quiet()
         texts = core.channel.texts
         assert len([text for text in texts if "/new" in text]) == 1
-        assert any(text == "re: stop\n\n/unheard of" or text == "re: stop" for text in texts)
+        assert any(text in {"re: stop\n\n/unheard of", "re: stop"} for text in texts)
 
 
 async def test_owner_commands_are_not_for_guests(tmp_path: Path) -> None:
@@ -205,6 +207,25 @@ async def test_a_command_saved_before_a_crash_is_carried_out_after_it(tmp_path: 
     async with hub(tmp_path / "h") as core:
         await core.quiet()
         assert len(core.channel.texts) == 1
+
+
+async def test_the_answer_to_a_command_outlasts_a_database_that_cannot_write_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("gateway.inbox.SEND_PAUSES_SECONDS", (0.001,))
+    async with hub(tmp_path / "h") as core:
+        done, tries = core.store.command_done, count(1)
+
+        async def fails_twice(*values: Any) -> Any:
+            if next(tries) < 3:
+                raise DiskFull("no space left on the disk")
+            return await done(*values)
+
+        monkeypatch.setattr(core.store, "command_done", fails_twice)
+        await core.say("/help")
+        await core.quiet()
+        assert len(core.channel.texts) == 1
+        assert next(tries) == 4
 
 
 async def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from channels.channel import ChannelDown, SendRefused, SendRetry, SendUnknown
 from tests.fakes.hub import GUEST, OWNER, crashed_copy, hub
+from tests.fakes.waiting import until
 
 
 async def test_an_ambiguous_failure_is_unknown_and_not_sent_again(tmp_path: Path, caplog: Any) -> None:
@@ -65,15 +66,18 @@ async def test_a_long_wait_of_one_chat_delays_no_other_and_survives_a_restart(tm
         core.channel.by_chat[OWNER] = core.channel.by_chat.get(OWNER) or type(core.channel.outcomes)()
         core.channel.by_chat[OWNER].append(SendRetry("flood", after_seconds=149))
         await core.say("slow")
-        while core.channel.calls < 1:
-            await asyncio.sleep(0.001)
+        await until(lambda: core.channel.calls == 1)
         core.channel.changed.clear()
         await core.say("quick", chat=GUEST, sender=GUEST)
         async with asyncio.timeout(5):
             await core.channel.changed.wait()
         assert core.channel.texts == ["re: quick"]
-        while not (waiting := await core.store.open_deliveries()) or waiting[0].state != "retry":
-            await asyncio.sleep(0.001)
+
+        async def put_off() -> bool:
+            return [delivery.state for delivery in await core.store.open_deliveries()] == ["retry"]
+
+        await until(put_off)
+        waiting = await core.store.open_deliveries()
         assert waiting[0].next_at is not None
         await core.store.move_delivery(waiting[0], "retry", waiting[0].next_at, attempts=1, next_at=None)
     async with hub(tmp_path / "h") as core:
@@ -86,8 +90,7 @@ async def test_replies_of_a_chat_arrive_in_order_when_the_first_must_wait(tmp_pa
         core.channel.outcomes.append(SendRetry("flood", after_seconds=0.05))
         for n in range(4):
             await core.say(f"{n}")
-            while await core.store.waiting_count():
-                await asyncio.sleep(0.001)
+            await until(core.nothing_waits)
         await core.quiet()
         assert core.channel.texts == [f"re: {n}" for n in range(4)]
 
@@ -104,8 +107,7 @@ async def test_a_reply_that_was_being_sent_at_a_crash_is_unknown(tmp_path: Path,
     async with hub(tmp_path / "h") as core:
         core.channel.gate = asyncio.Event()
         await core.say("hello")
-        while core.channel.calls < 1:
-            await asyncio.sleep(0.001)
+        await until(lambda: core.channel.calls == 1)
         crashed = crashed_copy(tmp_path / "h", tmp_path / "crashed")
         core.channel.gate.set()
         await core.quiet()
@@ -120,8 +122,7 @@ async def test_a_reply_planned_before_a_crash_is_sent_once_after_it(tmp_path: Pa
     async with hub(tmp_path / "h") as core:
         core.outbox.put = lambda delivery: None  # the program dies before it begins to send
         await core.say("hello")
-        while await core.store.waiting_count():
-            await asyncio.sleep(0.001)
+        await until(core.nothing_waits)
     async with hub(tmp_path / "h") as core:
         await core.quiet()
         assert core.channel.texts == ["re: hello"]
@@ -132,8 +133,7 @@ async def test_a_channel_that_is_switched_off_keeps_its_replies(tmp_path: Path) 
     async with hub(tmp_path / "h") as core:
         core.outbox.put = lambda delivery: None
         await core.say("hello")
-        while await core.store.waiting_count():
-            await asyncio.sleep(0.001)
+        await until(core.nothing_waits)
     async with hub(tmp_path / "h") as core:
         await core.quiet()
         assert len(core.channel.texts) == 1

@@ -8,7 +8,9 @@ from typing import Any
 
 from agent.types import ToolCall, ToolResult, Turn, TurnPort, TurnResult
 from channels.message import Address
+from gateway import queue
 from tests.fakes.hub import GUEST, OWNER, crashed_copy, echo, hub, telegram_settings
+from tests.fakes.waiting import until
 
 
 class Script:
@@ -147,6 +149,7 @@ async def test_stop_ends_the_turn_and_what_waits_behind_it_is_answered(tmp_path:
         await script.begun.acquire()
         await core.say("/stop")
         await core.say("next")
+        await until(lambda: core.channel.texts == ["Stopped."])
         script.gate.set()
         await core.quiet()
         assert core.channel.texts == ["Stopped.", "re: next"]
@@ -156,17 +159,20 @@ async def test_stop_ends_the_turn_and_what_waits_behind_it_is_answered(tmp_path:
 
 
 async def test_a_turn_over_its_time_is_told_and_the_others_follow(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
     async def hangs_once(turn: Turn, port: TurnPort) -> TurnResult:
         if turn.text == "A":
+            begun.set()
             await asyncio.Event().wait()
         return await echo(turn, port)
 
     async with hub(tmp_path / "h", hangs_once, turn_seconds_max=0.2) as core:
         await core.say("A")
-        await asyncio.sleep(0)
+        await begun.wait()
+        core.queue._turn_seconds_max = 60  # for the turns after this one
         await core.say("B", chat=GUEST, sender=GUEST)
-        while core.queue.running < 1:
-            await asyncio.sleep(0.001)
+        await until(lambda: core.queue.running == 1)
         await core.say("C")
         await core.quiet()
         texts = core.channel.texts
@@ -223,7 +229,10 @@ async def test_a_clean_stop_leaves_the_turn_to_the_next_start_and_counts_no_try(
         assert core.channel.texts == ["re: A"]
 
 
-async def test_a_turn_that_takes_the_program_down_again_and_again_is_given_up(tmp_path: Path) -> None:
+async def test_a_turn_that_takes_the_program_down_again_and_again_is_given_up(
+    tmp_path: Path, monkeypatch: Any, caplog: Any
+) -> None:
+    monkeypatch.setattr(queue, "TURN_ATTEMPTS_MAX", 3)
     home = tmp_path / "h"
     script = Script()
     async with hub(home, script) as core:
@@ -334,3 +343,18 @@ async def test_a_saved_answer_of_the_page_is_a_delivered_one(tmp_path: Path) -> 
         assert [line["dir"] for line in core.log("home", "inapp")] == ["in", "out"]
         assert [kind for kind, _ in core.events if kind in {"message", "done"}] == ["message", "done"]
         assert await core.store.open_deliveries() == []
+
+
+async def test_a_disk_that_fills_up_in_the_middle_of_a_turn_loses_no_message(tmp_path: Path, caplog: Any) -> None:
+    async def calls(turn: Turn, port: TurnPort) -> TurnResult:
+        await port.calls_begin(1, "x" * 300_000, (ToolCall("a", "look", {}),))
+        return await echo(turn, port)
+
+    async with hub(tmp_path / "h", calls, retry_seconds=0.01) as core:
+        pages = await core.store.write(lambda c: c.execute("PRAGMA page_count").fetchone()[0])
+        await core.store.write(lambda c: c.execute(f"PRAGMA max_page_count = {pages + 20}").fetchall())
+        await core.say("hello")
+        await until(lambda: "no space left" in caplog.text)
+        await core.store.write(lambda c: c.execute("PRAGMA max_page_count = 1000000").fetchall())
+        await core.quiet()
+        assert core.channel.texts == ["re: hello"]

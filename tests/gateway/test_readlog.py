@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.readlog import ReadLog, append_bytes, file_name, heal, read_lines
-from gateway.store import Store
+from agent.types import Turn, TurnPort, TurnResult
+from gateway.readlog import append_bytes, file_name, heal, read_lines
 from tests.fakes.hub import OWNER, hub
 
 
@@ -121,7 +121,6 @@ async def test_a_line_of_a_person_in_the_file_survives(tmp_path: Path) -> None:
 async def test_a_disk_that_fills_up_in_the_middle_of_a_line_delays_the_turn_and_damages_nothing(
     tmp_path: Path,
 ) -> None:
-    store = Store(tmp_path)
     alerts: list[str] = []
     full = [True]
     waits = 0
@@ -137,22 +136,17 @@ async def test_a_disk_that_fills_up_in_the_middle_of_a_line_delays_the_turn_and_
         waits += 1
         full[0] = waits < 3
 
-    async with hub(tmp_path / "h") as core:
-        core.readlog.__init__(
-            tmp_path / "h" / "workspace" / "readlog", core.store, append=append, alert=alerts.append, sleep=sleep
-        )
+    options = {"append": append, "alert": alerts.append, "sleep": sleep}
+    async with hub(tmp_path / "h", readlog=options) as core:
         await core.say("hello")
         await core.quiet()
         assert [line["text"] for line in core.log()] == ["hello", "re: hello"]
         assert core.channel.texts == ["re: hello"]
     assert len(alerts) == 2
     assert "cannot be written" in alerts[0]
-    del store
 
 
 async def test_the_line_stands_before_the_turn_begins(tmp_path: Path) -> None:
-    from agent.types import Turn, TurnPort, TurnResult
-
     seen: list[list[str]] = []
 
     async def looks(turn: Turn, port: TurnPort) -> TurnResult:
@@ -165,6 +159,5 @@ async def test_the_line_stands_before_the_turn_begins(tmp_path: Path) -> None:
     assert seen == [["hello"]]
 
 
-def test_a_read_log_needs_no_store_to_be_read(tmp_path: Path) -> None:
+def test_a_log_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
     assert list(read_lines(tmp_path / "none.jsonl")) == []
-    assert ReadLog.__doc__

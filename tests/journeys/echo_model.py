@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -53,11 +54,15 @@ def fact(first: str, ordinal: int) -> str:
 
 
 class EchoModel:
-    """Use as an async context manager. Tells `moments` of `asked`, `called` and `answered`."""
+    """Use as an async context manager. Tells `moments` of `asked`, `called` and `answered`.
+
+    `witness` is called with the names of the messages of each request, when it has come.
+    """
 
     def __init__(self, random: Random, moments: Moments) -> None:
         self._random = random
         self._moments = moments
+        self.witness: Callable[[list[str]], None] | None = None
         self._runner: web.AppRunner | None = None
         self.base_url = ""
 
@@ -75,23 +80,28 @@ class EchoModel:
         await self._runner.cleanup()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        body: Json = await request.json()
-        self._moments.happened("asked")
-        data, moment = reply_to(body)
+        try:
+            body: Json = await request.json()
+            self._moments.happened("asked")
+            if self.witness is not None:
+                self.witness(_running_turn(body["messages"])[0])
+            return await self._stream(request, *reply_to(body))
+        except ConnectionError:
+            # The gateway was killed.
+            return web.StreamResponse()
+
+    async def _stream(self, request: web.Request, data: bytes, moment: str) -> web.StreamResponse:
         chance = self._random.random()
         pause_seconds = self._random.uniform(*PAUSE_SECONDS) if chance < SLOW_SHARE + HALTING_SHARE else 0.0
         head = len(data) // 2 if chance < HALTING_SHARE else 0
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        try:
-            await response.prepare(request)
-            if head:
-                await response.write(data[:head])
-            await asyncio.sleep(pause_seconds)
-            await response.write(data[head:])
-            await response.write_eof()
-            self._moments.happened(moment)
-        except ConnectionError:
-            pass  # The gateway was killed.
+        await response.prepare(request)
+        if head:
+            await response.write(data[:head])
+        await asyncio.sleep(pause_seconds)
+        await response.write(data[head:])
+        await response.write_eof()
+        self._moments.happened(moment)
         return response
 
 

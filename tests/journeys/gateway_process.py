@@ -54,8 +54,9 @@ class GatewayProcess:
                 line = await process.stdout.readline()
         except TimeoutError as error:
             raise GatewayFailed(f"not ready after {READY_SECONDS_MAX:g} s; see {self._stderr}") from error
-        if not line:
-            raise GatewayFailed(f"ended at start with {await process.wait()}; see {self._stderr}")
+        if b'"address"' not in line:
+            code = await process.wait()
+            raise GatewayFailed(f"ended at start with {code}, saying {line.decode()!r}; see {self._stderr}")
         return time.monotonic() - self._spawned
 
     def check_alive(self) -> None:

@@ -1,4 +1,4 @@
-"""Conversations in the JSON shapes of the contract, section 9; the same for tools, page and command line."""
+"""Conversations in the JSON shapes of docs/formats.md; the same for tools, page and command line."""
 
 from __future__ import annotations
 

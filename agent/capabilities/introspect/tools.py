@@ -83,7 +83,7 @@ class FactKeeper(Protocol):
 class Introspect:
     """The tools' code. Arguments are JSON; each tool raises ToolFailure with one sentence.
 
-    The methods that end in `_json` give the shapes of the contract, section 9, for the same arguments.
+    The methods that end in `_json` give the shapes of docs/formats.md, for the same arguments.
     `aliases`: other names of channels.
     """
 
@@ -204,11 +204,11 @@ class Introspect:
         wanted = ctx.conversation_id if part == "current" else part
         found = await self._transcripts.conversation(ctx.viewer, wanted) if wanted else []
         if not found:
-            raise ToolFailure(f"There is no conversation {part!r}. conversation_list shows which there are.")
+            raise ToolFailure(f"There is no conversation {part[:80]!r}. conversation_list shows which there are.")
         if len(found) > 1:
             names = ", ".join(record.id for record in found[:NAMED_CONVERSATIONS])
             more = f" and {len(found) - NAMED_CONVERSATIONS} more" if len(found) > NAMED_CONVERSATIONS else ""
-            raise ToolFailure(f"Several conversations match {part!r}: {names}{more}. Give a longer part of the id.")
+            raise ToolFailure(f"Several conversations match {part[:80]!r}: {names}{more}. Give a longer part of the id.")
         return found[0]
 
     async def _save(self, ctx: CallContext, args: JsonObject) -> SavedFact:

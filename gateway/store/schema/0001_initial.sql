@@ -62,7 +62,6 @@ CREATE UNIQUE INDEX message_number ON message (conversation_id, n) WHERE n IS NO
 CREATE UNIQUE INDEX message_version ON message (version);
 CREATE INDEX message_open ON message (session_key, seq) WHERE state IN ('waiting', 'running');
 CREATE INDEX message_turn ON message (turn_id) WHERE turn_id IS NOT NULL;
-CREATE INDEX message_platform ON message (channel, chat, message_id);
 
 CREATE TABLE turn (
   id TEXT PRIMARY KEY,
@@ -111,7 +110,7 @@ CREATE TABLE delivery (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX delivery_open ON delivery (created_at) WHERE state IN ('planned', 'sending', 'retry');
+CREATE INDEX delivery_open ON delivery (created_at) WHERE state IN ('planned', 'sending', 'retry', 'unknown', 'failed');
 CREATE INDEX delivery_message ON delivery (message_seq);
 
 -- The lines of the read logs, in order: a message that was heard, or one that was sent.
@@ -171,3 +170,20 @@ CREATE TABLE job_seen (
   first_seen_at INTEGER NOT NULL,
   PRIMARY KEY (kind, job)
 ) WITHOUT ROWID;
+
+-- One row a model call that was answered; `cost_usd` is NULL when nobody knows the price.
+CREATE TABLE usage (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  cache_read_tokens INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  cost_usd REAL,
+  turn_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  origin TEXT NOT NULL
+);
+CREATE INDEX usage_at ON usage (at);

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agent.cortex import index
+from agent.cortex import index, lookup
 from agent.cortex.refs import Ref, parse_ref
 from tests.fakes.library import OWNER, START, open_library
 
@@ -19,6 +21,21 @@ async def test_a_message_that_changes_is_found_by_its_new_words_only(tmp_path: P
         assert await library.find("harbour") == []
         assert await library.find("lighthouse") == [ref]
         assert (await library.cortex.coverage()).sources[0].records == 1
+
+
+async def test_a_search_bears_that_its_hits_are_replaced_meanwhile(tmp_path: Path, monkeypatch: Any) -> None:
+    async with open_library(tmp_path) as library:
+        ref = await library.say("the old harbour " * 1_000, n=1)
+        await library.say("something else", n=2)
+        original = lookup.without_doubles
+
+        def late(*arguments: Any) -> Any:
+            asyncio.run(library.say("the new harbour " * 1_000, n=1))
+            return original(*arguments)
+
+        monkeypatch.setattr(lookup, "without_doubles", late)
+        hits = await library.cortex.candidates(OWNER, "harbour", 5)
+        assert [hit.ref for hit in hits] == [ref]
 
 
 async def test_what_is_rolled_back_is_not_in_the_index(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.providers.base import INTERRUPTED, PROVIDERS, ProviderSettings, create, host_of, repaired, warm
+from agent.providers.base import INTERRUPTED, PROVIDERS, ProviderSettings, create, host_of, repaired, tool_name, warm
 from agent.types import Message, ProviderError, ToolCall
 
 
@@ -33,7 +33,7 @@ async def test_each_provider_is_made_by_its_name() -> None:
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ProviderError, match="offline, openai") as caught:
+    with pytest.raises(ProviderError, match="offline, ollama, openai") as caught:
         create(ProviderSettings("gpt"))
     assert not caught.value.transient
 
@@ -75,6 +75,23 @@ def test_a_result_without_call_and_a_second_result_are_dropped() -> None:
 def test_ids_that_come_again_in_a_later_turn_are_made_unique() -> None:
     once = (asks("a"), result("a", "1"), USER)
     assert repaired((*once, asks("a"), result("a", "2"))) == (*once, asks("a_2"), result("a_2", "2"))
+
+
+def test_ids_that_not_every_service_takes_are_written_anew() -> None:
+    odd = "functions.search:0"
+    messages = (asks(odd, odd + "é"), result(odd, "1"), result(odd + "é", "2"), asks("x" * 50), result("x" * 50))
+    ids = [call.id for message in repaired(messages) for call in message.calls]
+    assert ids == ["functions_search_0", "functions_search_0_", "x" * 36]
+    assert [m.call_id for m in repaired(messages) if m.role == "tool"] == ids
+
+
+def test_names_that_no_service_takes_are_written_anew() -> None:
+    assert [tool_name(name) for name in ("memory_search", "a.b c", "", "x" * 70)] == [
+        "memory_search",
+        "a_b_c",
+        "unknown",
+        "x" * 64,
+    ]
 
 
 def test_an_empty_answer_is_left_out() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -46,6 +47,22 @@ async def test_a_name_that_has_no_address_means_offline(monkeypatch: pytest.Monk
     monkeypatch.setattr(network, "has_route", lambda: True)
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     assert not await network.online("api.example")
+
+
+async def test_that_there_is_no_network_is_known_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    hang = threading.Event()
+
+    def hanging(*_: Any, **__: Any) -> list[Any]:
+        hang.wait(20)
+        return [()]
+
+    monkeypatch.setattr(network, "getproxies", dict)
+    monkeypatch.setattr(network, "has_route", lambda: True)
+    monkeypatch.setattr(socket, "getaddrinfo", hanging)
+    begun = time.monotonic()
+    assert not await network.online("api.example")
+    assert time.monotonic() - begun < 1
+    hang.set()
 
 
 async def test_a_look_up_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

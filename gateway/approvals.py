@@ -1,0 +1,237 @@
+"""Open questions to the owner: asked where the owner is, answered there or on the page, no answer means no."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from agent.types import Person, Question
+from channels.channel import Channel
+from channels.message import Address, InboundMessage
+from gateway.events import saved_event
+from gateway.limits import ANSWER_EARLY_SECONDS, APPROVAL_SECONDS
+from gateway.observe import Observers
+from gateway.outbox import QUESTION, Arrived, Outbox
+from gateway.people import People
+from gateway.sentences import Language, sentence
+from gateway.store import Store
+from gateway.store.types import Rights
+
+ACTION = "approval"
+"""Buttons come back as `approval:<id>:yes` or `approval:<id>:no`."""
+
+_YES = frozenset({"1", "yes", "y", "ok", "allow", "نعم", "اجل", "أجل", "موافق", "١"})
+_NO = frozenset({"2", "no", "n", "deny", "لا", "كلا", "٢"})
+_DRESS = " \t\r\n.!،\u200e\u200f"
+"""Around a plain answer; it counts as nothing."""
+_MARKUP = re.compile(r"[\\`*_~\[\]<>#|]")
+
+State = Literal["open", "allowed", "denied", "expired"]
+
+
+@dataclass(slots=True)
+class OpenQuestion:
+    """A question that waits. `where` is the chat it was asked in; `conversation_id` and `turn_id` are what it is about.
+
+    `shown_at`: since when it has stood in that chat; None while it is on its way.
+    """
+
+    id: str
+    what: str
+    reason: str
+    asked_by: str
+    where: Address
+    conversation_id: str
+    turn_id: str
+    answer: asyncio.Future[bool]
+    shown_at: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """The key of its delivery."""
+        return f"{QUESTION}{self.turn_id}:{self.id}"
+
+    def arrived(self, at: datetime) -> None:
+        self.shown_at = at
+
+    def event(self, state: State) -> dict[str, Any]:
+        return {
+            "conversation": self.conversation_id,
+            "turn": self.turn_id,
+            "id": self.id,
+            "what": self.what,
+            "reason": self.reason,
+            "from": self.asked_by,
+            "state": state,
+        }
+
+
+class Approvals:
+    """Only the owner answers. One question at a time in a chat, so that a plain yes cannot be misread."""
+
+    def __init__(
+        self,
+        store: Store,
+        outbox: Outbox,
+        channels: Mapping[str, Channel],
+        people: People,
+        observers: Observers,
+        now: Callable[[], datetime],
+        *,
+        seconds_max: float = APPROVAL_SECONDS,
+    ) -> None:
+        self._store = store
+        self._outbox = outbox
+        self._channels = channels
+        self._people = people
+        self._observe = observers
+        self._now = now
+        self._seconds_max = seconds_max
+        self._open: dict[str, OpenQuestion] = {}
+        self._chats: defaultdict[Address, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def ask(
+        self,
+        question: Question,
+        *,
+        person: Person,
+        spoken_at: Address,
+        conversation_id: str,
+        turn_id: str,
+        language: Language,
+    ) -> bool | None:
+        """The owner's answer; None when there was none in time, or nowhere to ask. Raises StoreError.
+
+        A turn that ends while it asks closes its question.
+        """
+        is_owner = person.rights == "owner"
+        where = spoken_at if is_owner else self._people.home()
+        if where is None or where.channel not in self._channels:
+            return None
+        async with self._chats[where]:
+            answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            asked = OpenQuestion(
+                secrets.token_hex(4),
+                question.what,
+                question.reason,
+                # Names can be chosen to look like another's: the owner sees the id too.
+                question.asked_by if is_owner else f"{question.asked_by} ({person.id})",
+                where,
+                conversation_id,
+                turn_id,
+                answer,
+            )
+            self._open[asked.id] = asked
+            state: State = "expired"
+            try:
+                await self._put(asked, language)
+                await asyncio.wait({answer}, timeout=self._seconds_max)
+                if not answer.done():
+                    return None
+                state = "allowed" if answer.result() else "denied"
+                return answer.result()
+            finally:
+                del self._open[asked.id]
+                self._outbox.withdraw(asked.key)
+                self._observe("approval", asked.event(state))
+
+    async def _put(self, asked: OpenQuestion, language: Language) -> None:
+        """Shows the question: a card on the page, and a message where the channel shows only messages."""
+        self._observe("approval", asked.event("open"))
+        info = self._channels[asked.where.channel].info
+        if info.saved_is_sent:
+            asked.arrived(self._now())
+            return
+        minutes = max(1, round(self._seconds_max / 60))
+        text = sentence("may_i", language).format(
+            what=fenced(asked.what), reason=literal(asked.reason), asked_by=literal(asked.asked_by), minutes=minutes
+        )
+        await self._say(asked.where, text, asked.key, asked.arrived)
+
+    async def say_closed(self, message: InboundMessage, language: Language) -> None:
+        """Tells the owner that the question of this answer is not open any more. Raises StoreError."""
+        await self._say(message.address, sentence("stale_button", language), f"closed:{secrets.token_hex(8)}")
+
+    async def _say(self, where: Address, text: str, key: str, arrived: Arrived | None = None) -> None:
+        info = self._channels[where.channel].info
+        notice = await self._store.notice(where, info.conversations, text, key, info.saved_is_sent, self._now())
+        self._outbox.put(notice, arrived)
+        if self._observe.any:
+            self._observe("message", saved_event(*await self._store.transcripts.saved(notice.message_seq)))
+
+    def answered_by(self, message: InboundMessage, rights: Rights) -> tuple[str, bool] | None:
+        """The question this message answers and how: a pressed button, or a plain yes or no that was written to the
+        agent in the chat that was asked, after the question came there. None for everything else, and for everyone
+        but the owner."""
+        if rights != "owner" or message.origin != "person" or message.forwarded_from is not None:
+            return None
+        if message.action is not None:
+            question_id, word = _pressed(message)
+            return (question_id, word == "yes") if question_id in self._open and word in {"yes", "no"} else None
+        if not _is_plain(message):
+            return None
+        word = message.text.strip(_DRESS).casefold()
+        if word not in _YES and word not in _NO:
+            return None
+        for question in self._open.values():
+            if question.where == message.address and _is_after(message, question) and not question.answer.done():
+                return question.id, word in _YES
+        return None
+
+    def answer(self, question_id: str, allow: bool) -> bool:
+        """Answers an open question; False when it is not open any more."""
+        question = self._open.get(question_id)
+        if question is None or question.answer.done():
+            return False
+        question.answer.set_result(allow)
+        return True
+
+    def is_stale(self, message: InboundMessage, rights: Rights) -> bool:
+        """The owner pressed a button of a question that is not open any more."""
+        return rights == "owner" and is_button(message) and _pressed(message)[0] not in self._open
+
+    def pending(self) -> list[dict[str, Any]]:
+        """What waits for an answer now, as the events that told of it."""
+        return [question.event("open") for question in self._open.values()]
+
+
+def is_button(message: InboundMessage) -> bool:
+    """Whether it is a pressed button of a question, whoever pressed it: never words for the model."""
+    return message.action is not None and message.action.startswith(f"{ACTION}:")
+
+
+def _pressed(message: InboundMessage) -> tuple[str, str]:
+    """The question's id and the answer on the button; empty for other buttons."""
+    name, question_id, word = [*(message.action or "").split(":", 2), "", ""][:3]
+    return (question_id, word) if name == ACTION else ("", "")
+
+
+def _is_plain(message: InboundMessage) -> bool:
+    """Whether the message is nothing but words to the agent: no file, no change of an earlier one, and in a group
+    not a word to somebody else."""
+    plain = message.kind == "text" and not message.attachments and message.edits is None and message.wants_answer
+    return plain and (message.is_mention or not message.is_group)
+
+
+def _is_after(message: InboundMessage, question: OpenQuestion) -> bool:
+    """A yes that was on its way before the question stood in the chat was said to something else."""
+    early = timedelta(seconds=ANSWER_EARLY_SECONDS)
+    return question.shown_at is not None and message.sent_at >= question.shown_at - early
+
+
+def literal(text: str) -> str:
+    """The text as Markdown that shows it as it is, on one line."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def fenced(text: str) -> str:
+    """The text in a code block that it cannot close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"

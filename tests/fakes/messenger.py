@@ -1,0 +1,23 @@
+"""People one can write to, in the place of the program's channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.capabilities.messages.tools import Delivery, Recipient
+
+
+class FakeMessenger:
+    """Notes what is sent; `state` is what becomes of it."""
+
+    def __init__(self, *known: Recipient) -> None:
+        self.known = known
+        self.state = Delivery("sent")
+        self.sent: list[tuple[str, str, str]] = []
+
+    async def recipients(self) -> Sequence[Recipient]:
+        return self.known
+
+    async def send(self, key: str, address: str, text: str) -> Delivery:
+        self.sent.append((key, address, text))
+        return self.state
