@@ -17,14 +17,16 @@ from agent.compaction import Compaction
 from agent.corpus import Corpus
 from agent.cortex.search import Cortex
 from agent.hippocampus.episodes import Hippocampus
-from agent.limits import ROUNDS_MAX
+from agent.limits import MODEL_RETRY_PAUSES_SECONDS, ROUNDS_MAX
+from agent.model_sizes import listed_context_tokens
 from agent.motor import Motor, Sleep
 from agent.prefrontal import Prefrontal
 from agent.providers.base import writes
 from agent.ras import Ras
 from agent.thalamus import Thalamus
-from agent.tokens import TokenScale
+from agent.tokens import ModelContext
 from agent.types import Provider, ToolFunction
+from agent.usage import Ledger
 from agent.wernicke import Wernicke
 
 
@@ -32,8 +34,9 @@ from agent.wernicke import Wernicke
 class Brain:
     """The regions, and what turns share beside them.
 
-    `compaction` keeps a turn's messages within what the model takes; `corpus` is the event log. `rounds_max`: rounds
-    of tools in one turn. `trace` is told each step of a turn as it begins.
+    `compaction` keeps a turn's messages within what the model takes; `corpus` is the event log; `ledger` keeps what
+    models cost (None: nothing is kept). `rounds_max`: rounds of tools in one turn. `trace` is told each step of a turn
+    as it begins.
     """
 
     prefrontal: Prefrontal
@@ -60,6 +63,7 @@ class Brain:
     """Memory index: finds what was said, done and kept."""
     compaction: Compaction
     corpus: Corpus
+    ledger: Ledger | None = None
     rounds_max: int = ROUNDS_MAX
     trace: Callable[[str], None] | None = None
 
@@ -68,6 +72,9 @@ class Brain:
         is counted anew."""
         self.corpus.prune()
         await self.prefrontal.refresh()
+        provider, context = self.thalamus.provider, self.compaction.context
+        if not provider.local and not context.is_set:
+            context.looked_up(await listed_context_tokens(provider.name, provider.model))
 
     def close(self) -> None:
         """Waits until what is written in the background is on disk."""
@@ -88,6 +95,8 @@ def build_brain(
     agent_name: str = "Hudhud",
     context_tokens: int = 0,
     rounds_max: int = ROUNDS_MAX,
+    retry_seconds: Sequence[float] = MODEL_RETRY_PAUSES_SECONDS,
+    ledger: Ledger | None = None,
     confirm: Confirm = "risky",
     sleep: Sleep = asyncio.sleep,
     trace: Callable[[str], None] | None = None,
@@ -97,11 +106,11 @@ def build_brain(
     `functions`: the code of the built-in tools, by capability and tool name; `folders` hold the SKILL.md files (None:
     the built-in ones and the workspace's `skills/`); `sources` are capabilities from elsewhere. `zone` is the owner's.
     `now` gives aware UTC times. `context_tokens` 0: a cautious default. `confirm`: what the owner is asked about, the
-    risky or all that changes something. `sleep` is awaited between tries of a tool.
+    risky or all that changes something. `retry_seconds`: the pauses before the model is called again; `sleep` is
+    awaited between tries of a tool.
     """
     ras = Ras()
-    scale = TokenScale()
-    model = f"{provider.name} {provider.model}"
+    context = ModelContext(context_tokens)
     basalganglia = BasalGanglia(workspace, zone)
     folders = (BUILT_IN, workspace / "skills") if folders is None else folders
     cerebellum = Cerebellum(functions, folders, trace, workspace=workspace, sources=sources)
@@ -113,14 +122,12 @@ def build_brain(
             cerebellum,
             zone,
             now,
-            context_tokens=context_tokens,
+            context=context,
             agent_name=agent_name,
             digest=basalganglia.digest,
-            scale=scale,
-            model=model,
         ),
         ras=ras,
-        thalamus=Thalamus(provider),
+        thalamus=Thalamus(provider, pauses_seconds=retry_seconds),
         broca=Broca(),
         wernicke=Wernicke(),
         amygdala=Amygdala(cerebellum.patterns, workspace, confirm=confirm),
@@ -129,8 +136,9 @@ def build_brain(
         basalganglia=basalganglia,
         hippocampus=Hippocampus(workspace, zone),
         cortex=cortex,
-        compaction=Compaction(model, context_tokens, scale, writes=writes(provider)),
+        compaction=Compaction(context, writes=writes(provider)),
         corpus=Corpus(workspace, zone, now),
+        ledger=ledger,
         rounds_max=rounds_max,
         trace=trace,
     )

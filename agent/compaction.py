@@ -13,10 +13,9 @@ from agent.limits import (
     COMPACT_CHARS_MIN,
     COMPACT_KEPT_SHARE,
     COMPACT_TO_SHARE,
-    CONTEXT_TOKENS_DEFAULT,
 )
 from agent.summaries import is_summary, notice, rule_summary, summary_request, usable
-from agent.tokens import TokenScale, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
+from agent.tokens import ModelContext, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
 from agent.types import JsonObject, Message, Prompt, ProviderError, Usage
 
 _LAST_KEPT = 3
@@ -48,10 +47,8 @@ class Fitted:
 class Compaction:
     """Fits prompts to one model. `writes` False: the model cannot sum up, so a rule does."""
 
-    def __init__(self, model: str, context_tokens: int, scale: TokenScale, *, writes: bool = True) -> None:
-        self._model = model
-        self._context_tokens = context_tokens or CONTEXT_TOKENS_DEFAULT
-        self._scale = scale
+    def __init__(self, context: ModelContext, *, writes: bool = True) -> None:
+        self.context = context
         self._writes = writes
 
     async def fit(self, prompt: Prompt, ask: Ask, *, force: bool = False) -> Fitted:
@@ -64,10 +61,11 @@ class Compaction:
         """
         fixed = lasting_tokens(prompt.system) + tool_tokens(prompt.tools)
         before = fixed + message_tokens(prompt.messages)
-        context = self._context_tokens / self._scale.ratio(self._model)
-        if not force and before <= context * COMPACT_ABOVE_SHARE:
+        if not force and before <= self.context.share(COMPACT_ABOVE_SHARE):
             return Fitted(prompt, before, before)
-        target = int((min(context, before) if force else context) * COMPACT_TO_SHARE)
+        target = self.context.share(COMPACT_TO_SHARE)
+        if force:
+            target = min(target, int(before * COMPACT_TO_SHARE))
         cut = _Cut(prompt.messages)
         cut.leave_out_pictures()
         if fixed + cut.tokens <= target:
@@ -75,7 +73,7 @@ class Compaction:
         cut.leave_out_summaries()
         notes_tokens = min(_SUMMARY_TOKENS, target // 5)
         cut.down_to(max(target - fixed - notes_tokens, notes_tokens))
-        text, by = await self._summary(prompt.messages, ask, context)
+        text, by = await self._summary(prompt.messages, ask)
         messages = (*cut.messages[: cut.place], notice(text), *cut.messages[cut.place :])
         fitted = replace(prompt, messages=messages)
         return Fitted(fitted, fixed + message_tokens(messages), before, by)
@@ -83,14 +81,12 @@ class Compaction:
     def billed(self, fitted: Fitted, usage: Usage) -> None:
         """Learns from what one answered call of this prompt came to."""
         billed = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-        self._scale.note(self._model, fitted.estimated, billed)
+        self.context.note(fitted.estimated, billed)
 
-    async def _summary(
-        self, messages: tuple[Message, ...], ask: Ask, context: float
-    ) -> tuple[str, Literal["model", "rule"]]:
+    async def _summary(self, messages: tuple[Message, ...], ask: Ask) -> tuple[str, Literal["model", "rule"]]:
         if self._writes:
             try:
-                text = await ask(summary_request(messages, int(context * COMPACT_TO_SHARE)))
+                text = await ask(summary_request(messages, self.context.share(COMPACT_TO_SHARE)))
             except ProviderError:
                 # The turn does not fail for its notes; what is wrong with the service the next call will tell.
                 text = ""

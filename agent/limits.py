@@ -71,6 +71,8 @@ CORPUS_DAYS_KEPT = 7
 CORPUS_TEXT_CHARS = 200
 CONTEXT_TOKENS_DEFAULT = 32_000
 """Context of a model whose size the settings do not give."""
+CONTEXT_TOKENS_LISTED_MAX = 200_000
+"""What a list says beyond this is not used: a turn would cost too much."""
 BUDGET_SHARES = {"identity": 0.15, "prefrontal": 0.10, "memory": 0.30, "skills": 0.20, "history": 0.25}
 SKILL_BYTES_MAX = 262_144
 CAPABILITIES_LOADED_MAX = 10

@@ -28,3 +28,8 @@ def bounded(text: str, chars_max: int) -> str:
     head = (chars_max - len(mark)) * 2 // 3
     tail = chars_max - len(mark) - head
     return f"{text[:head]}{mark}{text[-tail:]}"
+
+
+def body(text: str) -> str:
+    """What somebody wrote, each line set in by two spaces: none can look like the line that names its author."""
+    return "  " + text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\n  ") if text else ""

@@ -13,11 +13,12 @@ _DECODINGS_MAX = 5
 
 
 def inside(workspace: Path, path: str) -> Path:
-    """The real place of `path`, links resolved; it need not exist yet.
+    """The real place of `path`, links resolved; it need not exist yet. `file:<path>` is as good.
 
     Raises ToolFailure, with the same sentence for all that leads out, is hidden (a part that begins with a dot), or
     hides what it is (encoded dots and slashes, backslashes, NUL).
     """
+    path = path.removeprefix("file:")
     if not path.strip() or _hides(path) or path.startswith("~"):
         raise ToolFailure(NOT_ALLOWED)
     root = workspace.resolve()

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 from agent.cerebellum import Cerebellum
 from agent.fence import escape, fence
 from agent.limits import (
-    CONTEXT_TOKENS_DEFAULT,
     CONVERSATION_MAPS_MAX,
     GAP_SECONDS_MIN,
     HISTORY_FILL_SHARE,
@@ -29,7 +28,7 @@ from agent.prompts import default_soul, operating_contract
 from agent.ras import Candidate, Ras
 from agent.retrieval import Hit
 from agent.snapshots import Snapshots, Source
-from agent.tokens import TokenScale, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
+from agent.tokens import ModelContext, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
 from agent.types import Message, Prompt, ToolFailure, ToolSpec, Turn, Viewer
 from agent.workspace import Pages
 
@@ -81,8 +80,8 @@ class _Frozen:
 class Prefrontal:
     """Context assembler.
 
-    `digest` tells what went wrong in the days before one. `scale` corrects the counts for `model`; a conversation
-    keeps for its system part the correction it began with. `close` waits for the last debug snapshot.
+    `context` says how much the model takes; a conversation keeps for its system part the measure it began with.
+    `digest` tells what went wrong in the days before one. `close` waits for the last debug snapshot.
     """
 
     def __init__(
@@ -94,11 +93,9 @@ class Prefrontal:
         zone: ZoneInfo,
         now: Callable[[], datetime],
         *,
-        context_tokens: int = 0,
+        context: ModelContext | None = None,
         agent_name: str = "Hudhud",
         digest: Callable[[date], str] = lambda today: "",
-        scale: TokenScale | None = None,
-        model: str = "",
     ) -> None:
         self._pages = Pages(workspace)
         self._snapshots = Snapshots(workspace)
@@ -106,10 +103,8 @@ class Prefrontal:
         self._cortex = cortex
         self._cerebellum = cerebellum
         self._zone = zone
-        self._now = now
-        self._context_tokens = context_tokens or CONTEXT_TOKENS_DEFAULT
-        self._scale = scale or TokenScale()
-        self._model = model
+        self.now = now
+        self._model_context = context or ModelContext()
         self._soul = default_soul(agent_name)
         self._overview = Overview(workspace, cortex, zone, now, digest)
         self._frozen: OrderedDict[str, _Frozen] = OrderedDict()
@@ -120,8 +115,9 @@ class Prefrontal:
 
         System: soul, operating contract, for the owner also agents.md, user.md, memory.md, the memory map and the
         last week's refusals and failures, then capabilities and what the channel can show; the same bytes in each turn
-        of a conversation while nobody edits these files and nothing is loaded. Messages: history, then one user message of recalled hits as data, `<context>`, and the person's
-        words. An allowed person's prompt holds nothing of the owner's. A scheduled run gets neither history nor hits.
+        of a conversation while nobody edits these files and nothing is loaded. Messages: history, then one user message
+        of recalled hits as data, `<context>`, and the person's words. An allowed person's prompt holds nothing of the
+        owner's. A scheduled run gets neither history nor hits.
         """
         owner = turn.person.rights == "owner"
         rights, conversation_id = turn.person.rights, turn.conversation_id
@@ -167,7 +163,7 @@ class Prefrontal:
             Source("history", "history", history_tokens, f"{len(history)} of {len(turn.history)} messages"),
             Source("turn", "message", text_tokens, "what the person wrote"),
         ]
-        self._snapshots.write(self._now().astimezone(self._zone), turn, prompt, sources, {**budget, **flowing})
+        self._snapshots.write(self.now().astimezone(self._zone), turn, prompt, sources, {**budget, **flowing})
         return prompt
 
     async def refresh(self) -> None:
@@ -223,7 +219,7 @@ class Prefrontal:
 
     def _total_tokens(self) -> int:
         """Tokens, as they are estimated here, that the first request of a turn may have."""
-        return int(self._context_tokens * HISTORY_FILL_SHARE / self._scale.ratio(self._model))
+        return self._model_context.share(HISTORY_FILL_SHARE)
 
     async def _recall(self, turn: Turn) -> tuple[_Hit, ...]:
         """What the memory offers for this turn, the most relevant first; nothing of this conversation itself."""
@@ -320,16 +316,20 @@ def _exchanges(history: Sequence[Message], tokens_max: int) -> list[tuple[tuple[
             to_come -= 1
             if piece:
                 exchanges.append((tuple(piece), message_tokens(piece)))
-            piece = [replace(message, text=escape(clip(message.text, tokens_max, _REST)))]
+            piece = [_with_text(message, escape(clip(message.text, tokens_max, _REST)))]
         elif piece and message.role == "tool":
             old = to_come >= STUB_AFTER_EXCHANGES and len(message.text) >= STUB_CHARS_MIN
             name = names.get(message.call_id or "", "")
             piece.append(_stub(message, name) if old else _result(message, name, tokens_max))
         elif piece:
-            piece.append(replace(message, text=clip(message.text, tokens_max, _REST)))
+            piece.append(_with_text(message, clip(message.text, tokens_max, _REST)))
     if piece:
         exchanges.append((tuple(piece), message_tokens(piece)))
     return exchanges
+
+
+def _with_text(message: Message, text: str) -> Message:
+    return message if text is message.text else replace(message, text=text)
 
 
 def _result(message: Message, name: str, tokens_max: int) -> Message:

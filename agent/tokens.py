@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from agent.limits import CONTEXT_TOKENS_DEFAULT
 from agent.types import Message, ToolSpec
 
 _ARABIC = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
@@ -62,23 +63,38 @@ def tool_tokens(tools: Iterable[ToolSpec]) -> int:
     return sum(estimate_tokens(f"{tool.name} {tool.description} {json.dumps(tool.parameters)}") for tool in tools)
 
 
-class TokenScale:
-    """How many tokens a model bills for each that is estimated, learnt from its answered calls: 0.5 to 2, first 1."""
+class ModelContext:
+    """How much one model takes, in tokens as they are estimated here.
 
-    def __init__(self) -> None:
-        self._ratios: dict[str, float] = {}
+    `tokens_max` is what the model is said to take, 0: a cautious default. `ratio` is how many tokens it bills for each
+    that is estimated, learnt from its answered calls: 0.5 to 2, at first 1.
+    """
 
-    def ratio(self, model: str) -> float:
-        return self._ratios.get(model, 1.0)
+    def __init__(self, tokens_max: int = 0) -> None:
+        self.is_set = tokens_max > 0
+        self._tokens_max = tokens_max or CONTEXT_TOKENS_DEFAULT
+        self._learnt: float | None = None
 
-    def note(self, model: str, estimated: int, billed: int) -> None:
+    @property
+    def ratio(self) -> float:
+        return 1.0 if self._learnt is None else self._learnt
+
+    def looked_up(self, tokens_max: int) -> None:
+        """A list says what the model takes (0: it does not know). What was set stands."""
+        if tokens_max and not self.is_set:
+            self._tokens_max = tokens_max
+
+    def share(self, part: float) -> int:
+        """Estimated tokens that fill this part of the context."""
+        return int(self._tokens_max * part / self.ratio)
+
+    def note(self, estimated: int, billed: int) -> None:
         """One call came to `billed` tokens of input. A short one, and a figure nobody can mean, teach nothing."""
         if estimated < _TOKENS_TO_LEARN_FROM or not _PLAUSIBLE[0] <= billed / estimated <= _PLAUSIBLE[1]:
             return
         seen = billed / estimated
-        known = self._ratios.get(model)
-        ratio = seen if known is None else known + _NEWEST_SHARE * (seen - known)
-        self._ratios[model] = min(max(ratio, _RATIO_MIN), _RATIO_MAX)
+        ratio = seen if self._learnt is None else self._learnt + _NEWEST_SHARE * (seen - self._learnt)
+        self._learnt = min(max(ratio, _RATIO_MIN), _RATIO_MAX)
 
 
 def clip(text: str, tokens_max: int, hint: str) -> str:

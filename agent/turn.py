@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from agent.amygdala import shown
 from agent.brain import Brain
@@ -20,6 +21,7 @@ from agent.types import (
     ContextOverflow,
     JsonObject,
     Message,
+    NoNetwork,
     Outcome,
     Prompt,
     ProviderError,
@@ -35,6 +37,7 @@ from agent.types import (
     Usage,
     Verdict,
 )
+from agent.usage import ModelCall, price
 
 PIPELINE = (
     "prefrontal.assemble_context",
@@ -108,6 +111,9 @@ class _Run:
             reply = self._said()
             self.status = "failed" if self.fault else "done"
             error = self.fault
+        except NoNetwork as failure:
+            # Nothing was asked yet: the messages can wait for the line.
+            return TurnResult(self.turn.id, "failed", "", tuple(self.rounds), error=str(failure), waits=True)
         except ProviderError as failure:
             arabic = failure.arabic and sentences.is_arabic(self.turn.text)
             reply = failure.arabic if arabic else str(failure)
@@ -198,15 +204,31 @@ class _Run:
     async def _ask_aside(self, prompt: Prompt) -> str:
         """What the model answers to a prompt of the program's own: nobody sees it, its tokens count."""
         pieces: list[str] = []
+        await self._check_budget()
         async with aclosing(self.brain.thalamus.stream_reply(prompt, self._retried)) as chunks:
             async for chunk in chunks:
                 if chunk.usage is not None:
-                    self.usage += chunk.usage
+                    await self._spend(chunk.usage)
                 elif chunk.kind == "reset":
                     pieces.clear()
                 elif chunk.kind == "text":
                     pieces.append(chunk.text)
         return "".join(pieces)
+
+    async def _check_budget(self) -> None:
+        """Raises ProviderError when the day's budget is used up."""
+        if self.brain.ledger is not None:
+            await self.brain.ledger.check(self.turn)
+
+    async def _spend(self, usage: Usage) -> None:
+        """Counts what a model call cost, and has it written down."""
+        self.usage += usage
+        provider, ledger = self.brain.thalamus.provider, self.brain.ledger
+        if ledger is None or usage == Usage(requests=usage.requests):
+            return  # The offline model spends nothing.
+        cost_usd = Decimal(0) if provider.local else await price(provider.name, provider.model, usage)
+        at = self.brain.prefrontal.now()
+        await ledger.note(self.turn, ModelCall(at, provider.name, provider.model, usage, cost_usd))
 
     def _retried(self, failure: ProviderError, pause_seconds: float) -> None:
         self._note("retry", error=str(failure), pause_seconds=pause_seconds)
@@ -219,6 +241,7 @@ class _Run:
         stop = ""
         reasoning: JsonObject | None = None
         self.speaking = False
+        await self._check_budget()
         self._trace("thalamus.stream_reply")
         chunks = self.brain.thalamus.stream_reply(fitted.prompt, self._retried)
         async with aclosing(chunks):
@@ -226,7 +249,7 @@ class _Run:
             async for chunk in chunks:
                 if chunk.usage is not None:
                     spent += chunk.usage
-                    self.usage += chunk.usage
+                    await self._spend(chunk.usage)
                 elif chunk.kind == "stop":
                     stop = chunk.text
                 elif chunk.kind in {"reasoning", "reset"}:

@@ -239,7 +239,8 @@ class Turn:
 class TurnResult:
     """What one turn came to. `reply` is what is sent; `rounds` the text of each model round, the last the final one.
 
-    `error` is for the log; a failed turn's `reply` says in one plain sentence what the person can do.
+    `error` is for the log; a failed turn's `reply` says in one plain sentence what the person can do. `waits`: there is
+    no network for the model; the turn is to be run again when there is.
     """
 
     turn_id: str
@@ -249,6 +250,7 @@ class TurnResult:
     tool_results: tuple[ToolResult, ...] = ()
     usage: Usage = field(default_factory=Usage)
     error: str | None = None
+    waits: bool = False
 
 
 class TurnPort(Protocol):

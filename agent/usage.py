@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from importlib import import_module
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
@@ -37,14 +38,17 @@ class Ledger(Protocol):
         ...
 
 
-async def price(provider: str, model: str, usage: Usage, *, local: bool) -> Decimal | None:
-    """US dollars of one call by the price list of the genai-prices package; local models cost nothing; None: unknown.
+async def price(provider: str, model: str, usage: Usage) -> Decimal | None:
+    """US dollars of one call by the price list of the genai-prices package; None when the model is not in it.
 
     The list is loaded in a thread on first use.
     """
-    if local:
-        return Decimal(0)
     return await asyncio.to_thread(_listed_price, provider, model, usage)
+
+
+async def warm_prices() -> None:
+    """Loads the price list, which takes half a second, off the event loop."""
+    await asyncio.to_thread(import_module, "genai_prices")
 
 
 def _listed_price(provider: str, model: str, usage: Usage) -> Decimal | None:

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from agent.brain import Brain, build_brain
+from agent.capabilities.messages.tools import Messages
+from agent.mcp import McpServer, McpServers
 from agent.providers.base import ProviderSettings, create, warm
 from agent.turn import run_turn
 from agent.types import Provider, ToolFailure, Turn, TurnPort, TurnResult
+from agent.usage import warm_prices
 from channels import registry
 from channels.channel import Channel, ChannelContext, HasRoutes, NotAccepted
 from channels.scheduled.channel import ScheduledChannel
@@ -29,11 +32,14 @@ from gateway.http import HttpServer
 from gateway.inbox import Inbox
 from gateway.library import Library, utc_now
 from gateway.limits import READLOG_MARK_SECONDS
+from gateway.messenger import Messenger
 from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
 from gateway.readlog import ReadLog
+from gateway.sentences import language_of, sentence
+from gateway.spending import Spending
 from gateway.store import Store, StoreError
 from gateway.supervise import supervise
 from heartbeat.history import RunHistory
@@ -91,9 +97,33 @@ class App:
         self.people = People(self.settings)
         self.readlog = ReadLog(self.home / "workspace" / "readlog", self.store)
         self.observers = Observers()
+        self._build_core()
+        self.inbox.connect(self.queue, self.backend)
+        await self._create_channels()
+        self.runner = self.backend.runner = self._build_runner()
+        await self._listen()
+        await self._recover()
+        self._run(self._keep_marks())
+        self._run(self._catch_up())
+        for channel, report in self._reports:
+            self._run(supervise(channel, self.inbox.accept, report, now=self._now))
+        if self.settings.heartbeat.enabled:
+            self.runner.start()
+            self._stack.push_async_callback(self.runner.stop)
+        self.health.ready = True
+        self._run(warm(self._provider))
+        if not self._provider.local:
+            self._run(warm_prices())
+        if self.settings.mcp.servers:
+            self._run(self.mcp.run())
+
+    def _build_core(self) -> None:
+        """The objects a message passes, each given those it talks to."""
+        self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, self._now)
+        self.spending = Spending(self.store, self.settings, self.home / "workspace", self._now, self._warn_owner)
+        self.mcp = McpServers(_mcp_servers(self.settings), self.home / "workspace")
         self.brain = self._build_brain()
         self._stack.callback(self.brain.close)
-        self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, self._now)
         self.approvals = Approvals(self.store, self.outbox, self.channels, self.people, self.observers, self._now)
         self.queue = Queue(
             self.settings,
@@ -130,21 +160,8 @@ class App:
             workspace=self.home / "workspace",
             model=self.model,
             now=self._now,
+            spending=self.spending,
         )
-        self.inbox.connect(self.queue, self.backend)
-        await self._create_channels()
-        self.runner = self.backend.runner = self._build_runner()
-        await self._listen()
-        await self._recover()
-        self._run(self._keep_marks())
-        self._run(self._catch_up())
-        for channel, report in self._reports:
-            self._run(supervise(channel, self.inbox.accept, report, now=self._now))
-        if self.settings.heartbeat.enabled:
-            self.runner.start()
-            self._stack.push_async_callback(self.runner.stop)
-        self.health.ready = True
-        self._run(warm(self._provider))
 
     def _build_brain(self) -> Brain:
         model = self.settings.model
@@ -161,16 +178,21 @@ class App:
             )
         )
         self._stack.push_async_callback(self._provider.close)
+        messenger = Messenger(self.store, self.outbox, self.channels, self.people, self._now)
         return build_brain(
             workspace=self.home / "workspace",
             provider=self._provider,
             cortex=self.library.cortex,
-            functions=self.library.functions(),
+            functions={**self.library.functions(), "messages": Messages(messenger).functions()},
+            sources=[self.mcp],
+            ledger=self.spending,
+            retry_seconds=model.retry_seconds,
             zone=self.settings.zone,
             now=self._now,
             agent_name=self.settings.agent.name,
             context_tokens=model.context_tokens,
             rounds_max=self.settings.agent.max_rounds,
+            confirm=self.settings.safety.confirm,
         )
 
     @property
@@ -178,6 +200,19 @@ class App:
         """What `status` calls the model: the provider, and the model's own name where it has one."""
         name, model = self._provider.name, self._provider.model
         return name if model in {"", name} else f"{name} {model}"
+
+    def _warn_owner(self, name: str) -> None:
+        """Tells the owner one of the gateway's own sentences, in the home chat."""
+        self._run(self._tell_owner(name))
+
+    async def _tell_owner(self, name: str) -> None:
+        home = self.people.home()
+        if home is None or home.channel not in self.channels:
+            return
+        info = self.channels[home.channel].info
+        text = sentence(name, language_of("", self.settings.agent.language))
+        key = f"alert:{name}:{self._now():%Y%m%d%H%M%S%f}"
+        self.outbox.put(await self.store.notice(home, info.conversations, text, key, info.saved_is_sent, self._now()))
 
     async def _run_turn(self, turn: Turn, port: TurnPort) -> TurnResult:
         return await run_turn(self.brain, turn, port)
@@ -268,6 +303,7 @@ class App:
             while self.library.cortex.indexing:
                 self.library.cortex.indexing = await self.store.catch_up_index()
             await self.library.cortex.update_files()
+            await self.brain.warm()
         except (StoreError, ToolFailure, OSError) as error:
             LOG.error("the index is not up to date: %s", error)
 
@@ -324,6 +360,13 @@ class _Memory:
             await work
         except StoreError as error:
             raise NotAccepted(str(error)) from error
+
+
+def _mcp_servers(settings: Settings) -> list[McpServer]:
+    return [
+        McpServer(name, server.command, server.args, server.env, server.url)
+        for name, server in settings.mcp.servers.items()
+    ]
 
 
 class _RunQueue:

@@ -8,26 +8,27 @@ import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
 from agent.types import Person, Question
 from channels.channel import Channel
 from channels.message import Address, InboundMessage
 from gateway.events import saved_event
-from gateway.limits import ANSWER_EARLY_SECONDS, APPROVAL_SECONDS
+from gateway.limits import APPROVAL_SECONDS
 from gateway.observe import Observers
-from gateway.outbox import QUESTION, Arrived, Outbox
+from gateway.outbox import QUESTION, Outbox, Told
 from gateway.people import People
 from gateway.sentences import Language, sentence
 from gateway.store import Store
-from gateway.store.types import Rights
+from gateway.store.types import DeliveryState, Rights
 
 ACTION = "approval"
 """Buttons come back as `approval:<id>:yes` or `approval:<id>:no`."""
 
 _YES = frozenset({"1", "yes", "y", "ok", "allow", "نعم", "اجل", "أجل", "موافق", "١"})
 _NO = frozenset({"2", "no", "n", "deny", "لا", "كلا", "٢"})
+_NUMBERS = frozenset({"1", "2", "١", "٢"})
 _DRESS = " \t\r\n.!،\u200e\u200f"
 """Around a plain answer; it counts as nothing."""
 _MARKUP = re.compile(r"[\\`*_~\[\]<>#|]")
@@ -39,7 +40,7 @@ State = Literal["open", "allowed", "denied", "expired"]
 class OpenQuestion:
     """A question that waits. `where` is the chat it was asked in; `conversation_id` and `turn_id` are what it is about.
 
-    `shown_at`: since when it has stood in that chat; None while it is on its way.
+    `delivery`: how far it has come on its way there.
     """
 
     id: str
@@ -50,15 +51,20 @@ class OpenQuestion:
     conversation_id: str
     turn_id: str
     answer: asyncio.Future[bool]
-    shown_at: datetime | None = None
+    delivery: DeliveryState = "planned"
 
     @property
     def key(self) -> str:
         """The key of its delivery."""
         return f"{QUESTION}{self.turn_id}:{self.id}"
 
-    def arrived(self, at: datetime) -> None:
-        self.shown_at = at
+    def told(self, state: DeliveryState) -> None:
+        self.delivery = state
+
+    @property
+    def may_be_seen(self) -> bool:
+        """A yes that comes before its question can have been seen was said to something else."""
+        return self.delivery in {"sending", "sent", "unknown"}
 
     def event(self, state: State) -> dict[str, Any]:
         return {
@@ -146,29 +152,29 @@ class Approvals:
         self._observe("approval", asked.event("open"))
         info = self._channels[asked.where.channel].info
         if info.saved_is_sent:
-            asked.arrived(self._now())
+            asked.told("sent")
             return
         minutes = max(1, round(self._seconds_max / 60))
         text = sentence("may_i", language).format(
             what=fenced(asked.what), reason=literal(asked.reason), asked_by=literal(asked.asked_by), minutes=minutes
         )
-        await self._say(asked.where, text, asked.key, asked.arrived)
+        await self._say(asked.where, text, asked.key, asked.told)
 
     async def say_closed(self, message: InboundMessage, language: Language) -> None:
         """Tells the owner that the question of this answer is not open any more. Raises StoreError."""
         await self._say(message.address, sentence("stale_button", language), f"closed:{secrets.token_hex(8)}")
 
-    async def _say(self, where: Address, text: str, key: str, arrived: Arrived | None = None) -> None:
+    async def _say(self, where: Address, text: str, key: str, told: Told | None = None) -> None:
         info = self._channels[where.channel].info
         notice = await self._store.notice(where, info.conversations, text, key, info.saved_is_sent, self._now())
-        self._outbox.put(notice, arrived)
+        self._outbox.put(notice, told)
         if self._observe.any:
             self._observe("message", saved_event(*await self._store.transcripts.saved(notice.message_seq)))
 
     def answered_by(self, message: InboundMessage, rights: Rights) -> tuple[str, bool] | None:
         """The question this message answers and how: a pressed button, or a plain yes or no that was written to the
-        agent in the chat that was asked, after the question came there. None for everything else, and for everyone
-        but the owner."""
+        agent in the chat that was asked, once the question was sent there. None for everything else, and for everyone
+        but the owner. In a group a yes may be for somebody else: without a mention only the numbers count."""
         if rights != "owner" or message.origin != "person" or message.forwarded_from is not None:
             return None
         if message.action is not None:
@@ -177,10 +183,10 @@ class Approvals:
         if not _is_plain(message):
             return None
         word = message.text.strip(_DRESS).casefold()
-        if word not in _YES and word not in _NO:
+        if word not in (_YES | _NO if message.is_mention or not message.is_group else _NUMBERS):
             return None
         for question in self._open.values():
-            if question.where == message.address and _is_after(message, question) and not question.answer.done():
+            if question.where == message.address and question.may_be_seen and not question.answer.done():
                 return question.id, word in _YES
         return None
 
@@ -213,16 +219,8 @@ def _pressed(message: InboundMessage) -> tuple[str, str]:
 
 
 def _is_plain(message: InboundMessage) -> bool:
-    """Whether the message is nothing but words to the agent: no file, no change of an earlier one, and in a group
-    not a word to somebody else."""
-    plain = message.kind == "text" and not message.attachments and message.edits is None and message.wants_answer
-    return plain and (message.is_mention or not message.is_group)
-
-
-def _is_after(message: InboundMessage, question: OpenQuestion) -> bool:
-    """A yes that was on its way before the question stood in the chat was said to something else."""
-    early = timedelta(seconds=ANSWER_EARLY_SECONDS)
-    return question.shown_at is not None and message.sent_at >= question.shown_at - early
+    """Whether the message is nothing but words to the agent: no file, no change of an earlier one."""
+    return message.kind == "text" and not message.attachments and message.edits is None and message.wants_answer
 
 
 def literal(text: str) -> str:

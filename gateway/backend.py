@@ -22,6 +22,7 @@ from gateway.health import Health
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
+from gateway.spending import Spending
 from gateway.store import Store
 from heartbeat.runner import Runner
 from heartbeat.types import CannotRun, Run, UnknownJob
@@ -54,6 +55,7 @@ class OwnerBackend:
     workspace: Path
     model: str
     now: Callable[[], datetime]
+    spending: Spending
     runner: Runner | None = None
     page: str = ""
 
@@ -125,6 +127,9 @@ class OwnerBackend:
             "next_jobs": [{"name": name, "at": at.isoformat()} for name, at in jobs],
             "index": {"indexing": self.cortex.indexing},
         }
+
+    async def more_budget(self) -> bool:
+        return await self.spending.give_more()
 
     async def runs(self) -> Json:
         return {"runs": [run_json(run) for run in await self.store.runs.history(200)]}

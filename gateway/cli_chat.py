@@ -9,10 +9,11 @@ from typing import Any
 from gateway.cli_errors import FAILED, failed, used_wrongly
 from gateway.cli_lines import Line, line_to
 from gateway.cli_options import Place
-from gateway.cli_output import Wrap, clean, columns, one_line, print_json, remark, say
+from gateway.cli_output import Wrap, clean, columns, complain, one_line, print_json, remark, say
 
 OPEN = {"waiting", "running"}
 LEAVE = {"/quit", "/exit"}
+CONSENT = {"y", "yes", "نعم", "1"}
 
 
 def chat(place: Place, text: str | None, *, as_json: bool) -> int:
@@ -50,8 +51,10 @@ class Answer:
         self.failed = False
 
     def piece(self, kind: str, data: Mapping[str, Any]) -> None:
-        """A `delta`, `reset` or `tool` event."""
-        if kind == "tool":
+        """A `delta`, `reset`, `tool` or `approval` event."""
+        if kind == "approval":
+            self._line_end()
+        elif kind == "tool":
             if data["state"] == "running":
                 self._line_end()
                 remark(one_line(f"· {data['name']} {data.get('detail', '')}"), on_one_line=True)
@@ -101,8 +104,10 @@ def ask(line: Line, text: str, conversation: str | None, answer: Answer) -> Answ
             n = data["message"]["n"]
         elif n is None:
             continue  # what went on before the message
-        elif kind in {"delta", "reset", "tool"}:
+        elif kind in {"delta", "reset", "tool", "approval"}:
             answer.piece(kind, data)
+            if data.get("state") == "open" and not line.consent(data["id"], _agrees(data)):
+                complain("This question is no longer open.")
         elif kind == "done":
             answer.whole(data["message"])
             if not _is_open(line, answer.conversation, n):
@@ -112,6 +117,30 @@ def ask(line: Line, text: str, conversation: str | None, answer: Answer) -> Answ
         elif kind == "status" and data.get("state") == "command":
             return _read(line, answer, n)
     raise failed("line", "The line broke off before the answer came.", "The message is kept and will be answered.")
+
+
+def _agrees(question: Mapping[str, Any]) -> bool:
+    """Shows what would run and asks for consent at the terminal; without a terminal nobody agrees."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        complain(f"Not run: it needs your consent, and there is no terminal to ask at. {question['reason']}")
+        return False
+    complain(f"\nThis needs your consent: {question['reason']} Asked by {question['from']}.\n")
+    complain("\n".join(f"    {line}" for line in question["what"].split("\n")))
+    _forget_typed()
+    sys.stderr.write("\nRun it? [y/N] ")
+    sys.stderr.flush()
+    try:
+        return input().strip().casefold() in CONSENT
+    except EOFError:
+        complain()
+        return False
+
+
+def _forget_typed() -> None:
+    """What was typed before a question was seen is no answer to it."""
+    import termios
+
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _read(line: Line, answer: Answer, n: int) -> Answer:

@@ -12,12 +12,13 @@ from typing import Any, Protocol, TypeVar
 
 from channels.registry import CHANNELS
 from gateway.cli_options import Place
-from gateway.client import Client, Json, quoted
+from gateway.client import Client, GatewayRefused, Json, quoted
 
 T = TypeVar("T")
 Event = tuple[str, Mapping[str, Any]]
 CHANNEL = "inapp"
 SILENCE_SECONDS = 15.0
+NOT_OPEN = 404
 
 
 class Line(Protocol):
@@ -33,6 +34,10 @@ class Line(Protocol):
 
     def messages(self, conversation: str, first: int) -> list[Json]:
         """The saved messages from number `first` on, in the JSON shape."""
+        ...
+
+    def consent(self, question_id: str, allow: bool) -> bool:
+        """Answers a question of a turn; False when it is not open any more."""
         ...
 
     def stop(self, conversation: str) -> None:
@@ -71,6 +76,15 @@ class GatewayLine:
 
     def messages(self, conversation: str, first: int) -> list[Json]:
         return self._client.get(f"/api/conversations/{quoted(conversation)}", {"from": str(first)})["messages"]
+
+    def consent(self, question_id: str, allow: bool) -> bool:
+        try:
+            self._client.post(f"/api/approvals/{quoted(question_id)}", {"approve": allow})
+        except GatewayRefused as error:
+            if error.status != NOT_OPEN:
+                raise
+            return False
+        return True
 
     def stop(self, conversation: str) -> None:
         self._client.post("/api/stop", {"conversation": conversation})
@@ -135,6 +149,9 @@ class OwnLine:
     def messages(self, conversation: str, first: int) -> list[Json]:
         found = self._wait(self._app.backend.conversation(conversation, first, None))
         return list(found["messages"])
+
+    def consent(self, question_id: str, allow: bool) -> bool:
+        return self._wait(self._app.backend.approve(question_id, allow))
 
     def stop(self, conversation: str) -> None:
         self._wait(self._app.backend.stop(conversation))

@@ -14,6 +14,8 @@ from gateway.cli_options import Place
 from gateway.cli_output import print_json, say
 
 if TYPE_CHECKING:
+    from agent.amygdala import Amygdala
+    from agent.cerebellum import Cerebellum
     from agent.types import ToolResult
     from gateway.library import Library
 
@@ -39,7 +41,7 @@ _EXAMPLE = """Write for example: hudhud tool memory_search '{"query": "passport"
 
 
 async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) -> ToolResult:
-    from agent.amygdala import Amygdala, shown
+    from agent.amygdala import shown
     from agent.cerebellum import Cerebellum
     from agent.motor import Motor
     from agent.types import ToolCall, Turn
@@ -57,7 +59,7 @@ async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) 
         if call.fault is not None:
             raise used_wrongly(call.fault)
         turn = Turn(context.turn_id, "", "", "", context.viewer.person, context.now)
-        verdict = Amygdala(cerebellum.patterns, place.home / "workspace").classify(call, spec, turn)
+        verdict = _gate(place, cerebellum).classify(call, spec, turn)
         if verdict.decision == "block":
             raise failed("blocked", f"The safety gate blocks this call: {verdict.reason}")
         if verdict.decision == "confirm" and not consent:
@@ -67,6 +69,12 @@ async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) 
             return await motor.run_task(turn, call, spec)
         finally:
             motor.end_task(turn, "done")
+
+
+def _gate(place: Place, cerebellum: Cerebellum) -> Amygdala:
+    from agent.amygdala import Amygdala
+
+    return Amygdala(cerebellum.patterns, place.home / "workspace", confirm=place.settings.safety.confirm)
 
 
 def _show_channels(place: Place, library: Library) -> None:

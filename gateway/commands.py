@@ -21,6 +21,10 @@ class Desk(Protocol):
 
     async def status(self) -> dict[str, Any]: ...
 
+    async def more_budget(self) -> bool:
+        """Raises today's budget by its own amount; False when there is no budget."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -96,6 +100,19 @@ async def _status(desk: Desk, request: Request) -> str:
     return "\n".join(lines)
 
 
+async def _budget(desk: Desk, request: Request) -> str:
+    if request.argument.casefold() not in {"more", "المزيد"}:
+        return {
+            "en": "Send `/budget more` to raise today's budget for the model by its own amount.",
+            "ar": "أرسل ‎`/budget more` لزيادة ميزانية النموذج لهذا اليوم بمقدارها نفسه.",
+        }[request.language]
+    if await desk.more_budget():
+        return {"en": "Today's budget is raised until midnight.", "ar": "رُفعت ميزانية اليوم حتى منتصف الليل."}[
+            request.language
+        ]
+    return {"en": "There is no budget to raise.", "ar": "لا توجد ميزانية لزيادتها."}[request.language]
+
+
 async def _help(desk: Desk, request: Request) -> str:
     head = {
         "en": "Write to me as to a person. These commands help:",
@@ -121,6 +138,12 @@ _TABLE = (
     Command("stop", {"en": "stop what is running here", "ar": "إيقاف ما يجري هنا"}, _stop),
     Command(
         "status", {"en": "what runs, and how the channels are", "ar": "حالة العمل والقنوات"}, _status, owner_only=True
+    ),
+    Command(
+        "budget",
+        {"en": "`/budget more` raises today's budget", "ar": "‎`/budget more` يزيد ميزانية اليوم"},
+        _budget,
+        owner_only=True,
     ),
     Command("help", {"en": "this list", "ar": "هذه القائمة"}, _help),
 )

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, create_model, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from agent.limits import MODEL_RETRY_PAUSES_SECONDS
 from channels.registry import CHANNELS, settings_class
@@ -65,6 +74,27 @@ class BudgetSettings(Section):
     daily_tokens: int = Field(default=0, ge=0, description="0: no limit")
 
 
+class McpServerSettings(Section):
+    """A program to start (`command`), or the `url` of a server that runs: one of the two."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    url: str = ""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> McpServerSettings:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("a table with either `command` or `url`")
+        return self
+
+
+class McpSettings(Section):
+    servers: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")], McpServerSettings] = Field(
+        default_factory=dict
+    )
+
+
 class SafetySettings(Section):
     confirm: Literal["risky", "always"] = "risky"
 
@@ -92,6 +122,7 @@ class _Settings(Section):
     budget: BudgetSettings = BudgetSettings()
     readlog: ReadlogSettings = ReadlogSettings()
     safety: SafetySettings = SafetySettings()
+    mcp: McpSettings = Field(default_factory=McpSettings)
     heartbeat: HeartbeatSettings = HeartbeatSettings()
 
 
@@ -207,7 +238,8 @@ def _found(item: Any, data: Any) -> str:
 
 
 def _is_secret(key: str) -> bool:
-    return key.rsplit(".", 1)[-1] in {"token", "api_key"}
+    parts = key.split(".")
+    return parts[-1] in {"token", "api_key"} or "env" in parts
 
 
 def _allowed_keys(location: list[str]) -> list[str]:

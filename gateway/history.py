@@ -12,23 +12,28 @@ from gateway.store.types import HistoryCall, HistoryMessage
 UNKNOWN = "interrupted, not known whether it ran"
 
 
-def prompt_history(history: Sequence[HistoryMessage]) -> tuple[Message, ...]:
-    """Earlier turns as user, assistant and tool messages. Every call has its result right after it."""
+def prompt_history(history: Sequence[HistoryMessage], conversation_id: str = "") -> tuple[Message, ...]:
+    """Earlier turns as user, assistant and tool messages. Every call has its result right after it.
+
+    With the conversation's id each message knows the reference that opens it again.
+    """
     messages: list[Message] = []
     for saved in history:
         if saved.role != "assistant":
             if saved.role == "user":
-                messages.append(Message("user", saved.text))
+                messages.append(Message("user", saved.text, ref=_ref(conversation_id, saved.n)))
             continue
         last_round = max((call.round for call in saved.calls), default=0)
         for number in range(1, last_round + 1):
             calls = [call for call in saved.calls if call.round == number]
             text = saved.rounds[number - 1] if number <= len(saved.rounds) else ""
             messages.append(Message("assistant", text, tuple(_call(call) for call in calls)))
-            messages += [Message("tool", _output(call), call_id=call.call_id) for call in calls]
+            for call in calls:
+                ref = _ref(conversation_id, saved.n, call.n)
+                messages.append(Message("tool", _output(call), call_id=call.call_id, ref=ref))
         final = saved.text if not saved.calls else "\n\n".join(text for text in saved.rounds[last_round:] if text)
         if final:
-            messages.append(Message("assistant", final))
+            messages.append(Message("assistant", final, ref=_ref(conversation_id, saved.n)))
     return tuple(messages)
 
 
@@ -45,6 +50,12 @@ def earlier_calls(reply: HistoryMessage | None) -> tuple[EarlierCall, ...]:
         )
         for call in reply.calls
     )
+
+
+def _ref(conversation_id: str, n: int, call: int = 0) -> str:
+    if not conversation_id:
+        return ""
+    return f"conversation:{conversation_id}#{n}.{call}" if call else f"conversation:{conversation_id}#{n}"
 
 
 def _call(call: HistoryCall) -> ToolCall:

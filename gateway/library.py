@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
+from agent.capabilities.files.tools import Files
 from agent.capabilities.introspect.tools import Introspect
+from agent.capabilities.shell.tools import Shell
+from agent.capabilities.web_fetch.tools import WebFetch
 from agent.cortex.search import Cortex
 from agent.hippocampus.knowledge import Knowledge
 from agent.types import JsonObject, ToolFunction
@@ -30,6 +34,7 @@ class Library:
     cortex: Cortex
     introspect: Introspect
     health: Health
+    zone: ZoneInfo
 
     @classmethod
     async def open(cls, home: Path, settings: Settings, now: Callable[[], datetime] = utc_now) -> Library:
@@ -44,11 +49,17 @@ class Library:
         introspect = Introspect(
             cortex, knowledge, store.transcripts, _State(health), settings.zone, aliases=registry.ALIASES
         )
-        return cls(home, store, cortex, introspect, health)
+        return cls(home, store, cortex, introspect, health, settings.zone)
 
     def functions(self) -> dict[str, dict[str, ToolFunction]]:
         """The code of the tools, by capability and name."""
-        return {"introspect": self.introspect.functions()}
+        workspace = self.home / "workspace"
+        return {
+            "introspect": self.introspect.functions(),
+            "files": Files(workspace, self.zone).functions(),
+            "shell": Shell(workspace).functions(),
+            "web_fetch": WebFetch().functions(),
+        }
 
     async def close(self) -> None:
         await self.cortex.close()

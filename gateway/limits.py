@@ -29,6 +29,5 @@ LOG_FILE_BYTES_MAX = 2 * 1024 * 1024
 LOG_FILES_MAX = 4
 APPROVAL_SECONDS = 600.0
 """How long the owner has to answer a question; then the answer is no."""
-ANSWER_EARLY_SECONDS = 5.0
-"""How much earlier than its question a plain answer may seem to have been written: the platform's clock differs from
-this machine's, and counts whole seconds."""
+SEND_WAIT_SECONDS = 20.0
+"""How long a tool that sends a message waits to hear that it arrived."""

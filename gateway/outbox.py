@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from gateway.store.types import Delivery, DeliveryState
 
 LOG = logging.getLogger(__name__)
 
-Arrived = Callable[[datetime], None]
+Told = Callable[[DeliveryState], None]
 QUESTION = "approval:"
 """Begins the key of a question to the owner, which is worth nothing once it is closed."""
 CLOSED = "the question is no longer open"
@@ -49,8 +50,9 @@ class Outbox:
         self._lines: dict[Address, deque[Delivery]] = {}
         self._tasks: dict[Address, asyncio.Task[None]] = {}
         self._sending: set[Address] = set()
+        self._waiters: dict[str, asyncio.Event] = {}
         self._slots = asyncio.Semaphore(SENDS_IN_FLIGHT_MAX)
-        self._arrivals: dict[str, Arrived] = {}
+        self._told: dict[str, Told] = {}
         self._withdrawn: set[str] = set()
         self._open = True
 
@@ -67,14 +69,14 @@ class Outbox:
                 going_on += 1
         return going_on
 
-    def put(self, delivery: Delivery | None, arrived: Arrived | None = None) -> None:
-        """A delivery row was committed: `planned` and `retry` are sent, others are left alone. `arrived` is told when
-        it is sent for certain."""
+    def put(self, delivery: Delivery | None, told: Told | None = None) -> None:
+        """A delivery row was committed: `planned` and `retry` are sent, others are left alone. `told` hears each state
+        that follows."""
         if delivery is None or delivery.state not in {"planned", "retry"} or not self._open:
             return
         self._lines.setdefault(delivery.address, deque()).append(delivery)
-        if arrived is not None:
-            self._arrivals[delivery.key] = arrived
+        if told is not None:
+            self._told[delivery.key] = told
         if delivery.address not in self._tasks:
             task = asyncio.create_task(self._send_line(delivery.address), name=f"outbox {delivery.address.session_key}")
             self._tasks[delivery.address] = task
@@ -83,6 +85,16 @@ class Outbox:
         """What was not sent yet is not sent any more."""
         if any(delivery.key == key for line in self._lines.values() for delivery in line):
             self._withdrawn.add(key)
+
+    async def settled(self, delivery: Delivery, seconds_max: float) -> Delivery:
+        """The delivery when it has come to an end, or as it stands after `seconds_max`."""
+        if delivery.state in {"planned", "retry", "sending"}:
+            waiter = self._waiters.setdefault(delivery.key, asyncio.Event())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds_max):
+                    await waiter.wait()
+            self._waiters.pop(delivery.key, None)
+        return await self._store.delivery(delivery.key) or delivery
 
     async def retry(self, key: str) -> bool:
         """A person wants a failed, unknown or waiting delivery sent (again). False when there is no such one."""
@@ -119,7 +131,7 @@ class Outbox:
                 delivery = line[0]
                 await self._deliver(delivery)
                 line.popleft()
-                self._arrivals.pop(delivery.key, None)
+                self._told.pop(delivery.key, None)
                 self._withdrawn.discard(delivery.key)
         finally:
             self._tasks.pop(address, None)
@@ -168,8 +180,6 @@ class Outbox:
                     return  # The next start sends it.
                 continue
             await self._move(delivery, "sent", attempts=attempts, sent_ids=receipt.message_ids)
-            if delivery.key in self._arrivals:
-                self._arrivals[delivery.key](receipt.at)
             self._health.sent(delivery.address.channel, receipt.at)
             await self._readlog.caught_up(delivery.address.channel, delivery.address.chat_id)
             return
@@ -216,6 +226,10 @@ class Outbox:
                 await asyncio.sleep(next(pauses, SEND_PAUSES_SECONDS[-1]))
                 continue
             break
+        if (told := self._told.get(delivery.key)) is not None:
+            told(state)
+        if state not in {"sending", "retry"} and delivery.key in self._waiters:
+            self._waiters[delivery.key].set()
         if state in {"unknown", "failed"}:
             LOG.warning("the reply %s to %s is %s: %s", delivery.key, delivery.address.session_key, state, reason)
         self._observe(

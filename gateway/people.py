@@ -18,10 +18,14 @@ class People:
         self._owners: set[tuple[str, str]] = set()
         self._allowed: set[tuple[str, str]] = set()
         self._homes: list[Address] = []
+        self._guests: list[Address] = []
         for name in CHANNELS:
             channel: Any = settings.channel(name)
             self._owners |= {(name, person) for person in channel.owner_ids}
             self._allowed |= {(name, person) for person in channel.allowed_ids}
+            if channel.enabled:
+                # A private chat has its person's id.
+                self._guests += [Address(name, person) for person in sorted(channel.allowed_ids)]
             if channel.enabled and channel.home_chat:
                 self._homes.append(Address(name, channel.home_chat))
 
@@ -37,6 +41,10 @@ class People:
     def home(self) -> Address | None:
         """The owner's home chat: on the channel the owner carries along before the page."""
         return self._homes[-1] if self._homes else None
+
+    def chats(self) -> list[tuple[Address, bool]]:
+        """The private chats of the owner (True) and of the people the owner lets in (False), owner first."""
+        return [*((home, True) for home in self._homes), *((chat, False) for chat in self._guests)]
 
     def address(self, target: str) -> Address | None:
         """Where `owner` or `<channel>:<chat>` is; None for `none` and for a channel that there is not."""

@@ -18,7 +18,7 @@ from gateway.store.types import Claim
 
 class Port:
     """`agent.types.TurnPort` of one turn. `said` takes the text that is shown; `has_news` says whether anything came
-    in the session while the turn ran."""
+    in the session while the turn ran, `was_stopped` whether a person stopped it."""
 
     def __init__(
         self,
@@ -26,6 +26,7 @@ class Port:
         claim: Claim,
         said: list[str],
         has_news: Callable[[], bool],
+        was_stopped: Callable[[], bool],
         *,
         store: Store,
         readlog: ReadLog,
@@ -38,6 +39,7 @@ class Port:
         self._claim = claim
         self._said = said
         self._has_news = has_news
+        self._was_stopped = was_stopped
         self._store = store
         self._readlog = readlog
         self._approvals = approvals
@@ -45,6 +47,10 @@ class Port:
         self._now = now
         self._language: Language = language
         self._rounds: list[str] = list(claim.reply_so_far.rounds) if claim.reply_so_far is not None else []
+
+    @property
+    def stopped(self) -> bool:
+        return self._was_stopped()
 
     def emit(self, segment: Segment) -> None:
         about = {"conversation": self._claim.conversation_id, "turn": self._claim.turn_id}

@@ -89,6 +89,7 @@ class Queue:
         self._turn_seconds_max = turn_seconds_max
         self._stop_seconds_max = stop_seconds_max
         self._retry_seconds = retry_seconds
+        self._offline: set[str] = set()
         self._lanes: dict[str, Lane] = {}
         self._people: deque[Lane] = deque()
         self._clock: deque[Lane] = deque()
@@ -216,12 +217,32 @@ class Queue:
         await self._readlog.caught_up(first.address.channel, first.address.chat_id)
         result = await self._run_stoppable(lane, claim)
         lane.claim = None
+        if result is not None and result.waits:
+            await self._wait_for_network(claim)
+            return False
+        self._offline.discard(lane.session_key)
         if result is None:
             await self._store.release(claim.turn_id)
             return False
         lane.finishing = True
         await self._finish(claim, result)
         return True
+
+    async def _wait_for_network(self, claim: Claim) -> None:
+        """The model's line is down: the messages wait, their person is told once, and the turn is tried again."""
+        await self._store.release(claim.turn_id)
+        first = claim.messages[0]
+        scheduled = first.origin == "scheduled"
+        if not scheduled and claim.session_key not in self._offline:
+            self._offline.add(claim.session_key)
+            info = self._channels[first.address.channel].info
+            text = sentence("no_line", language_of(first.text, self._settings.agent.language))
+            key, now = f"no-line:{claim.turn_id}:{claim.attempts}", self._now()
+            told = await self._store.notice(first.address, info.conversations, text, key, info.saved_is_sent, now)
+            self._outbox.put(told)
+        asyncio.get_running_loop().call_later(
+            self._retry_seconds, lambda: self.wake(claim.session_key, scheduled=scheduled)
+        )
 
     async def _run_stoppable(self, lane: Lane, claim: Claim) -> TurnResult | None:
         """The turn's result; None when the program is stopping and the turn is left to the next start."""
@@ -259,6 +280,7 @@ class Queue:
             claim,
             lane.said,
             lambda: lane.again,
+            lambda: lane.stop_reason == "stopped",
             store=self._store,
             readlog=self._readlog,
             approvals=self._approvals,
@@ -287,7 +309,8 @@ class Queue:
                 for attachment in message.attachments
                 if attachment.get("path")
             ),
-            history=prompt_history(claim.history),
+            history=prompt_history(claim.history, claim.conversation_id),
+            previous_at=claim.history[-1].at if claim.history else None,
             may_ask=first.origin == "person",
             earlier_calls=earlier_calls(claim.reply_so_far),
         )

@@ -19,7 +19,7 @@ _SENTENCES: dict[str, dict[str, str]] = {
     "may_i": {
         "en": "May I run this?\n\n{what}\n\n{reason}\nAsked by: {asked_by}\n\n"
         "Reply 1 (yes) or 2 (no). Without an answer within {minutes} minutes it is not run.",
-        "ar": "هل تسمح بتنفيذ هذا؟\n\n{what}\n\n{reason}\nبطلب من: {asked_by}\n\n"
+        "ar": "هل يُسمح بتنفيذ هذا؟\n\n{what}\n\n{reason}\nبطلب من: {asked_by}\n\n"
         "الجواب: 1 (نعم) أو 2 (لا). إن لم يصل جواب قبل انقضاء المهلة ({minutes} د) فلن يُنفَّذ.",
     },
     "stale_button": {

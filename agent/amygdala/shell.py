@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from glob import escape
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ _CONTROLS_MAX = 4
 _GROUPS = frozenset(
     {"program", "compound_statement", "subshell", "do_group", "if_statement", "elif_clause", "else_clause"}
 )
+_UNCHANGING = frozenset({"word", "number", "raw_string"})
+"""Kinds of word that mean the same wherever they stand."""
 _TESTING = frozenset({"[", "]", "[[", "]]", "!", "=", "==", "!="})
 
 
@@ -54,6 +57,14 @@ def classify_arguments(words: Sequence[str], places: Places) -> Findings:
     return reading.found
 
 
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """What redirections that stand outside a statement give it: its input and further words."""
+
+    stdin: Stream | None
+    words: list[Word]
+
+
 class ShellReader:
     """Walks the syntax tree of a command and of every text inside it that is a command too.
 
@@ -64,6 +75,8 @@ class ShellReader:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._depth = 0
+        self._words: dict[bytes, list[Word]] = {}
+        self._added: dict[int, _Added] = {}
         self._syntax = Syntax("")
         self._judge = Judge(reading, self.read)
         self._redirects = Redirects(reading, self.words, self._nested, lambda: self._syntax)
@@ -100,16 +113,17 @@ class ShellReader:
         if not text.isascii() and any(map(hidden, text)):
             reading.found.add("confirm", "invisible")
         syntax = Syntax(text)
-        if syntax.root.descendant_count > COMMAND_NODES_MAX:
+        if syntax.cut or syntax.root.descendant_count > COMMAND_NODES_MAX:
             reading.found.add("confirm", "involved")
             return UNSEEN
         if syntax.odd or syntax.root.has_error:
             reading.found.add("confirm", "unreadable")
-        outer, self._syntax = self._syntax, syntax
+        outer = self._syntax, self._added
+        self._syntax, self._added = syntax, {}
         try:
             return self._visit(syntax.root, feed)
         finally:
-            self._syntax = outer
+            self._syntax, self._added = outer
 
     def run(self, words: list[Word]) -> None:
         """Judges one command whose words are known."""
@@ -117,9 +131,14 @@ class ShellReader:
 
     def words(self, node: Node) -> list[Word]:
         """The words a node stands for, after the commands inside them were read."""
+        raw = self._syntax.raw(node) if node.type in _UNCHANGING else b""
+        if raw in self._words:
+            return self._words[raw]
         reader = WordReader(self._reading.values, self._syntax)
         words = reader.read(node)
         odd = reader.odd
+        if raw and not odd:
+            self._words[raw] = words
         for inner in reader.nested:
             self._nested(inner)
         if odd:
@@ -142,6 +161,14 @@ class ShellReader:
             if self._depth > COMMAND_DEPTH_MAX:
                 self._reading.found.add("confirm", "involved")
                 return UNSEEN
+            added = self._added.pop(node.id, None)
+            if added is not None:
+                feed = added.stdin or feed
+                if node.type == "command":
+                    return self._command(node, feed, added.words)
+                if added.words:
+                    self._reading.found.add("confirm", "form")
+                    self._judge.command(added.words, feed)
             return self._handlers.get(node.type, self._other)(node, feed)
         finally:
             self._depth -= 1
@@ -163,10 +190,14 @@ class ShellReader:
     def _list(self, node: Node, feed: Stream | None) -> Stream:
         """`a && b || c`: after a change of folder that worked, the new folder is the only one."""
         steps: list[tuple[str, Node]] = []
-        while node.type == "list" and len(node.children) == 3:
+        while node.type == "list":
             self._gaps(node)
-            steps.append((node.children[1].type, node.children[2]))
-            node = node.children[0]
+            parts = [child for child in node.children if child.type != "comment"]
+            if len(parts) != 3:
+                return self._other(node, feed)
+            left, sign, step = parts
+            steps.append((sign.type, step))
+            node = left
         before = self._reading.folders
         self._reading.moved_to = None
         said = [self._visit(node, feed)]
@@ -213,30 +244,27 @@ class ShellReader:
         """A statement with redirections. The grammar puts words, a pipe and what follows a heredoc's mark inside it."""
         self._gaps(node)
         body: Node | None = None
+        stdin: Stream | None = None
         after: list[Node] = []
-        more: list[Word] = []
+        words: list[Word] = []
         for child in node.children:
             if child.type == "file_redirect":
-                more += self._redirects.file(child)
+                words += self._redirects.file(child)
             elif child.type == "herestring_redirect":
-                feed = self._redirects.herestring(child)
+                stdin = self._redirects.herestring(child)
             elif child.type == "heredoc_redirect":
-                feed = self._redirects.heredoc(child, more, after)
+                stdin = self._redirects.heredoc(child, words, after)
             elif child.is_named and body is None:
                 body = child
             else:
                 self._reading.found.add("confirm", "form")
         if self._redirects.feeds:
-            feed = UNSEEN
+            stdin = UNSEEN
             self._redirects.feeds = False
         if body is None:
-            out = self._judge.command(more, feed) if more else SILENT
-        elif body.type == "command":
-            out = self._command(body, feed, more)
+            out = self._judge.command(words, stdin or feed)
         else:
-            if more:
-                self._reading.found.add("confirm", "form")
-                self._judge.command(more, feed)
+            self._added[_last(body).id] = _Added(stdin, words)
             out = self._visit(body, feed)
         for step in after:
             out = self._visit(step, out)
@@ -348,3 +376,13 @@ class ShellReader:
 def _joined(streams: list[Stream]) -> Stream:
     texts = [stream.text for stream in streams if stream.text is not None]
     return Stream("".join(texts)) if len(texts) == len(streams) else UNSEEN
+
+
+def _last(node: Node) -> Node:
+    """The statement that a redirection after this one belongs to."""
+    while node.type in {"pipeline", "list", "negated_command"}:
+        named = [child for child in node.children if child.is_named and child.type != "comment"]
+        if not named:
+            break
+        node = named[-1]
+    return node

@@ -16,6 +16,7 @@ from agent.cortex.refs import Ref, parse_ref, record_ref
 from agent.cortex.sources import is_private
 from agent.cortex.text import tokens_of
 from agent.limits import GET_FILE_CHARS
+from agent.lines import body, one_line
 from agent.types import ToolFailure
 
 _OPENED_BYTES_MAX = 20 * 1024 * 1024
@@ -140,10 +141,10 @@ def _section(text: str, wanted: str, name: str) -> str:
 
 
 def _shown(record: Record, zone: ZoneInfo) -> str:
-    who = record.title or record.sender or record.role
+    who = one_line(record.title or record.sender) or record.role
     role = "" if who == record.role else f" ({record.role})"
     ref = record_ref(record.owner, record.n, record.part, record.last)
-    return f"[{ref}] {stamp(moment(record.at), zone)} {who}{role}\n{record.text}"
+    return f"[{ref}] {stamp(moment(record.at), zone)} {who}{role}\n{body(record.text)}"
 
 
 def stamp(at: datetime, zone: ZoneInfo) -> str:

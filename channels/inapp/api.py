@@ -29,6 +29,7 @@ from channels.message import InboundMessage
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _SHOWN_INLINE = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _SHOWN_AS_TEXT = {"text/plain", "text/markdown", "text/csv", "application/json"}
+_RENDERED = {"assistant", "system"}
 _LINK_REMEDY = "Run `hudhud status --link` and open the address it prints."
 
 
@@ -187,7 +188,7 @@ class Api:
         return _json(await _queried(self._backend.conversations(dict(request.query))))
 
     async def _conversation(self, request: web.Request) -> web.StreamResponse:
-        """With `html=1` the agent's messages carry `html` besides `text`."""
+        """With `html=1` the agent's messages and notices carry `html` besides `text`."""
         conversation_id = request.match_info["id"]
         first, last = _number(request, "from"), _number(request, "to")
         try:
@@ -309,7 +310,7 @@ def _number(request: web.Request, name: str) -> int | None:
 
 def _with_html(conversation: Json) -> Json:
     messages = [
-        {**message, "html": to_html(message["text"])} if message["role"] == "assistant" else message
+        {**message, "html": to_html(message["text"])} if message["role"] in _RENDERED else message
         for message in conversation["messages"]
     ]
     return {**conversation, "messages": messages}

@@ -313,9 +313,10 @@ def add_notice(
     key: str,
     now: datetime,
     saved_is_sent: bool,
+    role: str = "system",
 ) -> Delivery:
     """A `system` message in a conversation and its delivery row."""
-    row, conversation = agent_row(connection, conversation_id, address, "system", text, "answered", now)
+    row, conversation = agent_row(connection, conversation_id, address, role, text, "answered", now)
     seq = add_message(connection, indexer, row, conversation)
     return add_delivery(connection, seq, row, key, address, None, now, "sent" if saved_is_sent else "planned")
 

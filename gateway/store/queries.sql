@@ -104,7 +104,7 @@ UPDATE tool_call SET outcome = 'interrupted', ended_at = :now
 WHERE outcome IS NULL AND message_seq IN (SELECT reply_seq FROM turn WHERE state = 'running')
 
 -- name: history
-SELECT seq, n, role, sender_name, text, turn_id, round, rounds, call_count FROM message
+SELECT seq, n, role, sender_name, text, turn_id, round, rounds, call_count, at FROM message
 WHERE conversation_id = :conversation_id AND n < :n AND state NOT IN ('waiting', 'running', 'cancelled')
   AND command IS NULL ORDER BY n DESC LIMIT :limit
 
@@ -207,6 +207,11 @@ WHERE channel = :channel AND chat = :old_chat
 -- name: move_deliveries
 UPDATE delivery SET chat = :new_chat WHERE channel = :channel AND chat = :old_chat
   AND state IN ('planned', 'sending', 'retry')
+
+-- name: name_in
+SELECT message.sender_name FROM conversation JOIN message ON message.conversation_id = conversation.id AND message.n = 1
+WHERE conversation.session_key = :session_key AND message.role = 'user'
+ORDER BY conversation.created_at DESC LIMIT 1
 
 -- name: waiting_list
 SELECT message_id, session_key, state, saved_at FROM message WHERE state IN ('waiting', 'running') ORDER BY seq LIMIT 500

@@ -91,16 +91,27 @@ class Store:
         key: str,
         saved_is_sent: bool,
         now: datetime,
+        *,
+        role: Literal["system", "assistant"] = "system",
     ) -> Delivery:
-        """A `system` message in a chat, in its open conversation or else a new one, and its delivery."""
+        """A message of the agent's side in a chat, in its open conversation or else a new one, and its delivery."""
 
         def work(connection: sqlite3.Connection) -> Delivery:
             conversation_id = inbound.chat_conversation(connection, address, cut, now)
             return inbound.add_notice(
-                connection, self._indexer, conversation_id, address, text, key, now, saved_is_sent
+                connection, self._indexer, conversation_id, address, text, key, now, saved_is_sent, role
             )
 
         return await self._database.write(work)
+
+    async def name_in(self, session_key: str) -> str:
+        """What the person of a private chat was called at last; empty when nobody wrote there yet."""
+
+        def work(connection: sqlite3.Connection) -> str:
+            row = connection.execute(SQL["name_in"], {"session_key": session_key}).fetchone()
+            return "" if row is None else row[0]
+
+        return await self._database.read(work)
 
     async def waiting_commands(self) -> list[int]:
         return await self._database.read(lambda c: [row[0] for row in c.execute(SQL["waiting_commands"]).fetchall()])

@@ -142,6 +142,7 @@ def _history_message(connection: sqlite3.Connection, row: sqlite3.Row) -> Histor
         row["round"],
         tuple(json.loads(row["rounds"] or "[]")),
         calls,
+        from_ms(row["at"]),
     )
 
 

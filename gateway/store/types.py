@@ -140,6 +140,7 @@ class HistoryMessage:
     round: int
     rounds: tuple[str, ...]
     calls: tuple[HistoryCall, ...]
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

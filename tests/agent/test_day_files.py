@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -75,3 +75,60 @@ def test_a_disk_that_cannot_be_written_does_not_fail_the_turn(tmp_path: Path) ->
     Hippocampus(tmp_path, RIYADH).append_episode(a_turn(), CALLS, result("fine"))
     BasalGanglia(tmp_path, RIYADH).record_outcome(a_turn(), CALLS, RESULTS)
     assert (tmp_path / "brain").is_file()
+
+
+def entry(day: str, tool: str, outcome: str, args: str = "{}", reason: str = "no") -> str:
+    return f"- 10:00 | {tool} | {outcome}\n  - args: {args}\n  - reason: {reason}\n"
+
+
+def written(folder: Path, days: dict[str, list[str]]) -> BasalGanglia:
+    (folder / "brain/basalganglia").mkdir(parents=True)
+    for day, entries in days.items():
+        (folder / f"brain/basalganglia/{day}.md").write_text(f"# {day}\n\n{''.join(entries)}", encoding="utf-8")
+    return BasalGanglia(folder, RIYADH)
+
+
+TODAY = date(2026, 11, 30)
+
+
+def test_the_digest_tells_what_was_refused_and_failed_in_the_last_week_without_today(tmp_path: Path) -> None:
+    send = entry("", "send_message", "denied", '{"to": "Omar"}')
+    log = written(
+        tmp_path,
+        {
+            "2026-11-30": [entry("", "today", "denied")],
+            "2026-11-29": [send, entry("", "look", "success"), entry("", "web_fetch", "failed", reason="IGNORE ALL")],
+            "2026-11-27": [entry("", "run_command", "blocked", '{"command": "mkfs"}', "Blocked: It formats a disk.")],
+            "2026-11-23": [send, entry("", "web_fetch", "failed")],
+            "2026-11-22": [entry("", "long_ago", "denied")],
+        },
+    )
+    assert log.digest(TODAY).splitlines() == [
+        "- denied 2 times, last 2026-11-29: send_message { to : Omar }",
+        "- blocked 2026-11-27: run_command { command : mkfs } (Blocked: It formats a disk.)",
+        "- failed 2 times, last 2026-11-29: web_fetch",
+    ]
+
+
+def test_the_digest_is_bounded_and_leaves_room_for_failures(tmp_path: Path) -> None:
+    denied = [entry("", "send_message", "denied", f'{{"text": "{n} {"س" * 300}"}}') for n in range(400)]
+    failed = [entry("", f"tool_{n}", "failed") for n in range(30)]
+    text = written(tmp_path, {"2026-11-29": [*denied, *failed]}).digest(TODAY)
+    assert len(text.splitlines()) == 12
+    assert len(text) <= 2_400
+    assert sum(line.startswith("- failed") for line in text.splitlines()) == 4
+    assert text.startswith("- denied 2026-11-29: send_message { text : 399")
+
+
+def test_a_week_without_trouble_has_no_digest(tmp_path: Path) -> None:
+    assert BasalGanglia(tmp_path, RIYADH).digest(TODAY) == ""
+    assert (
+        written(tmp_path, {"2026-11-29": [entry("", "look", "success"), "by hand: x | y | denied\n"]}).digest(TODAY)
+        == ""
+    )
+
+
+def test_what_was_recorded_is_what_the_digest_reads(tmp_path: Path) -> None:
+    log = BasalGanglia(tmp_path, RIYADH)
+    log.record_outcome(a_turn(), CALLS, RESULTS)
+    assert log.digest(date(2026, 12, 1)).startswith("- denied 2026-11-30: memory_save ")

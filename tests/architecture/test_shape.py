@@ -25,7 +25,8 @@ BROAD_HANDLERS = {
     "gateway/http.py": "a request broke",
     "gateway/cli.py": "a command broke",
 }
-"""The seven places that may catch everything, one handler each: there a failure becomes a state or a sentence."""
+"""The seven places that may catch everything, one handler each: there a failure becomes a state or a sentence. A
+server of tools is a capability, though in a file of its own."""
 
 HANDED_ON = {
     "gateway/store/database.py": "one commit serves many callers: whatever one of them caused is raised at that caller",

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent.providers.openai_wire import request_body
+from agent.tokens import estimate_tokens, tool_tokens
 from agent.types import Prompt, StreamChunk
 from channels.inapp.settings import OWNER_ID
 from channels.message import InboundMessage
@@ -47,4 +48,8 @@ async def run() -> list[dict[str, Any]]:
         finally:
             await app.stop()
     body = json.dumps(request_body("some-model", prompt), ensure_ascii=False, separators=(",", ":"))
-    return [figure("request_bytes", len(body.encode())), figure("request_tools", len(prompt.tools))]
+    return [
+        figure("request_tokens", estimate_tokens(prompt.system) + tool_tokens(prompt.tools)),
+        figure("request_bytes", len(body.encode())),
+        figure("request_tools", len(prompt.tools)),
+    ]

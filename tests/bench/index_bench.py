@@ -1,4 +1,4 @@
-"""Speed of the memory index: building it, searching it, and what a prompt asks of it. Prints JSON."""
+"""Speed of the memory index: building it, searching it, and a prompt put together with it. Prints JSON."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ import random
 import sqlite3
 import sys
 import time
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from agent.brain import build_brain
 from agent.cortex import index
 from agent.cortex.search import Cortex
-from agent.types import Person, Viewer
+from agent.types import Message, Person, Turn, Viewer
+from agent.workspace import prepare_workspace
 from tests.bench.figures import figure
 from tests.bench.made_up import CHATS, COMMON_WORD, START, texts
+from tests.bench.server import InstantModel
+from tests.fakes.skills import shipped_functions
 
 MESSAGES = 100_000
 COMMON_QUERIES = 30
+HISTORY = 40
 ROWS_A_COMMIT = 1_000
 SINGLE_ROWS = 500
 QUERIES = 60
@@ -105,6 +110,7 @@ async def _measure(folder: Path, count: int) -> dict[str, Any]:
     )
     common = await _timed([lambda: cortex.search(everything, COMMON_WORD)] * COMMON_QUERIES)
     recalled = await _timed([lambda text=text: cortex.candidates(everything, text, 8) for text in asked])
+    assembled = await _assembled(folder / "workspace", cortex, asked, texts(HISTORY, rng))
     await cortex.close()
     conn.close()
     bare_rate, bare_common = _bare(folder / "bare.db", messages)
@@ -119,10 +125,38 @@ async def _measure(folder: Path, count: int) -> dict[str, Any]:
         "search_common_word_p50_ms": _percentile(common, 0.5),
         "bare_index_messages_per_second": round(bare_rate),
         "bare_search_common_word_p50_ms": _percentile(bare_common, 0.5),
+        "context_p50_ms": _percentile(assembled, 0.5),
+        "context_p95_ms": _percentile(assembled, 0.95),
         "candidates_p50_ms": _percentile(recalled, 0.5),
         "candidates_p95_ms": _percentile(recalled, 0.95),
         "index_bytes_per_message": round((folder / "index.db").stat().st_size / count),
     }
+
+
+async def _assembled(workspace: Path, cortex: Cortex, asked: Sequence[str], said: Iterable[str]) -> list[float]:
+    """How long it takes to put together the first request of a turn, each of another conversation of the owner."""
+    prepare_workspace(workspace)
+    brain = build_brain(
+        workspace=workspace,
+        provider=InstantModel(),
+        cortex=cortex,
+        functions=shipped_functions(),
+        zone=ZoneInfo("UTC"),
+        now=_now,
+    )
+    history = tuple(Message("user" if at % 2 == 0 else "assistant", text) for at, text in enumerate(said))
+    await brain.warm()
+    turns = [
+        Turn(f"t{at}", f"telegram:{at}", f"new-{at}", text, OWNER, _now(), channel="telegram", history=history)
+        for at, text in enumerate(asked)
+    ]
+    took = await _timed([lambda turn=turn: brain.prefrontal.assemble_context(turn) for turn in turns])
+    brain.close()
+    return took
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _bare(path: Path, messages: list[index.IndexedMessage]) -> tuple[float, list[float]]:
@@ -147,13 +181,14 @@ def _bare(path: Path, messages: list[index.IndexedMessage]) -> tuple[float, list
 
 
 def figures(messages: int = MESSAGES) -> list[dict[str, Any]]:
-    """The two figures that have a limit."""
+    """The figures that have a limit."""
     measured = run(messages)
     return [
-        figure(name, measured[key], measured[f"bare_{key}"])
+        figure(name, measured[key], measured.get(f"bare_{key}"))
         for name, key in (
             ("index_messages_per_second", "index_messages_per_second"),
             ("search_common_word_p50", "search_common_word_p50_ms"),
+            ("context_p50", "context_p50_ms"),
         )
     ]
 

@@ -14,8 +14,9 @@ PREFIXES = {
     "chats": "chats_",
     "start": ("start_", "idle_", "help"),
     "request": "request_",
-    "index": ("index_", "search_"),
+    "index": ("index_", "search_", "context_"),
     "stream": "stream_",
+    "classify": "classify_",
 }
 """Each figure belongs to one bench."""
 

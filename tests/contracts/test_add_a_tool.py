@@ -26,20 +26,20 @@ CONTEXT = call_context(a_turn(), MONDAY)
 
 
 def written(place: str) -> str:
-    """The text that the recipe gives for a file: the block after its name."""
-    found = re.search(rf"`{re.escape(place)}`[^\n]*:\n\n```\w+\n(.*?)```", RECIPE, re.DOTALL)
+    """The text that the recipe gives for a file: the block after these words."""
+    found = re.search(rf"{re.escape(place)}:\n\n```\w+\n(.*?)```", RECIPE, re.DOTALL)
     assert found, place
     return found[1]
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    assert "Write `skills/dice/SKILL.md` in the workspace:" in RECIPE
     (tmp_path / "skills" / "dice").mkdir(parents=True)
-    skill = re.search(r"`skills/dice/SKILL\.md` in the workspace:\n\n```markdown\n(.*?)```", RECIPE, re.DOTALL)
-    assert skill
-    (tmp_path / "skills" / "dice" / "SKILL.md").write_text(skill[1], encoding="utf-8")
-    (tmp_path / "skills" / "dice" / "throw.py").write_text(written("skills/dice/throw.py"), encoding="utf-8")
+    skill = written("Write `skills/dice/SKILL.md` in the workspace")
+    (tmp_path / "skills" / "dice" / "SKILL.md").write_text(skill, encoding="utf-8")
+    (tmp_path / "skills" / "dice" / "throw.py").write_text(
+        written("the program, `skills/dice/throw.py`"), encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -62,8 +62,8 @@ def built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The recipe's folder, importable."""
     folder = tmp_path / "recipe_capabilities" / "dice"
     folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text(written("agent/capabilities/dice/SKILL.md"), encoding="utf-8")
-    (folder / "tools.py").write_text(written("agent/capabilities/dice/tools.py"), encoding="utf-8")
+    (folder / "SKILL.md").write_text(written("There, `dice/SKILL.md`"), encoding="utf-8")
+    (folder / "tools.py").write_text(written("and `dice/tools.py`"), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     yield import_module("recipe_capabilities.dice.tools")
     for name in [name for name in sys.modules if name.startswith("recipe_capabilities")]:

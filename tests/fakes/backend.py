@@ -42,6 +42,8 @@ class FakeBackend:
         self.publish: Publish = lambda kind, data: None
         self.refusal: Exception | None = None
         self.stopped: list[str] = []
+        self.questions: dict[str, dict[str, Any]] = {}
+        self.answers: list[tuple[str, bool]] = []
         self.started_jobs: list[str] = []
         self.hits: Sequence[Json] = ()
         self.state: dict[str, Any] = {
@@ -126,6 +128,32 @@ class FakeBackend:
         if conversation_id not in self.saved:
             raise UnknownConversation(conversation_id)
         self.stopped.append(conversation_id)
+        return True
+
+    def ask(self, conversation: str, what: str, **more: Any) -> dict[str, Any]:
+        """A turn of the conversation asks the owner; `more` are fields of the event."""
+        question: dict[str, Any] = {
+            "conversation": conversation,
+            "turn": f"t-{conversation}",
+            "id": f"q{len(self.questions) + 1}",
+            "what": what,
+            "reason": "It deletes files.",
+            "from": "Owner",
+            "state": "open",
+            **more,
+        }
+        self.questions[question["id"]] = question
+        self.publish("approval", question)
+        return question
+
+    def close_question(self, question_id: str, state: str) -> None:
+        self.publish("approval", {**self.questions.pop(question_id), "state": state})
+
+    async def approve(self, question_id: str, allow: bool) -> bool:
+        if question_id not in self.questions:
+            return False
+        self.answers.append((question_id, allow))
+        self.close_question(question_id, "allowed" if allow else "denied")
         return True
 
     async def run_job(self, name: str) -> None:

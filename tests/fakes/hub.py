@@ -61,6 +61,9 @@ class Desk:
     async def stop(self, session_key: str) -> bool:
         return await self._queue.stop(session_key)
 
+    async def more_budget(self) -> bool:
+        return False
+
     async def status(self) -> dict[str, Any]:
         queue = {"waiting": 0, "deliveries": 0}
         return {"uptime_seconds": 60, "model": "test", "queue": queue, "channels": []}

@@ -14,7 +14,6 @@ COVERAGE = Coverage(
         SourceCoverage("episode", 12, datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 29, 22, tzinfo=UTC)),
     ),
     7,
-    (("brain/hippocampus/knowledge/people.md", "Sara"), ("brain/hippocampus/knowledge/people.md", "Omar")),
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agent.cerebellum import Cerebellum
+from agent.cerebellum import BUILT_IN, LOADER, Cerebellum
+from agent.skills import read_skill
 from agent.types import CallContext, JsonObject, ToolFailure, ToolFunction
 
 SKILL = """---
@@ -75,3 +76,13 @@ class Notes:
 
 def a_registry(root: Path, notes: Notes | None = None) -> Cerebellum:
     return Cerebellum((notes or Notes()).functions(), [skill_folder(root)])
+
+
+async def _nothing(context: CallContext, args: JsonObject) -> str:
+    return ""
+
+
+def shipped_functions() -> Mapping[str, Mapping[str, ToolFunction]]:
+    """For every tool that is shipped code that does nothing: what a prompt shows does not depend on more."""
+    shipped = [read_skill(file) for file in sorted(BUILT_IN.glob("*/SKILL.md"))]
+    return {one.name: {tool.name: _nothing for tool in one.tools} for one in shipped if one.name != LOADER}

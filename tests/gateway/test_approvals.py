@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agent.types import Person, Question, Turn, TurnPort, TurnResult
+from agent.types import Person, Question, StreamChunk, Turn, TurnPort, TurnResult, Usage
 from channels.channel import ChannelDown
 from channels.message import Address, Attachment, InboundMessage
 from channels.telegram.format import render
 from gateway.approvals import fenced, literal
+from tests.fakes.bot_api import BotApi
 from tests.fakes.hub import GUEST, OWNER, Hub, crashed_copy, hub, utc_now
+from tests.fakes.program import program, settings_for
+from tests.fakes.scripted_provider import ScriptedProvider, said
 from tests.fakes.waiting import until
 
 PAGE = "c1"
@@ -96,7 +98,7 @@ async def test_the_owner_is_asked_in_the_language_of_the_message(tmp_path: Path)
     async with hub(tmp_path / "h", Asks()) as core:
         await core.say("نظّف المجلد")
         await asked(core)
-        assert "هل تسمح بتنفيذ هذا؟" in core.channel.texts[0]
+        assert "هل يُسمح بتنفيذ هذا؟" in core.channel.texts[0]
         await core.say("لا")
         await core.quiet()
 
@@ -124,13 +126,11 @@ async def test_a_yes_of_anybody_else_counts_for_nothing(tmp_path: Path, sender: 
         await core.say("", chat="-5", sender=sender, action=f"approval:{question['id']}:yes")
         assert core.approvals.pending() == [question]
         await core.say("no", chat="-5", is_group=True, is_mention=True)
-        await until(lambda: "clean up: False" in core.channel.texts)
-        for left in core.approvals.pending():  # the guest's own turn
-            core.approvals.answer(left["id"], False)
-        await until(lambda: sender != GUEST or bool(core.approvals.pending()))
-        for left in core.approvals.pending():
-            core.approvals.answer(left["id"], False)
+        if sender == GUEST:  # whose word is a message like any other
+            await until(lambda: len(questions(core, "open")) == 2)
+            core.approvals.answer(questions(core, "open")[1]["id"], False)
         await core.quiet()
+        assert "clean up: False" in core.channel.texts
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,6 @@ async def test_a_yes_of_anybody_else_counts_for_nothing(tmp_path: Path, sender: 
         {"chat_id": "-5"},
         {"thread_id": "3"},
         {"channel": "inapp", "chat_id": "elsewhere", "sender_id": "owner"},
-        {"sent_at": utc_now() - timedelta(hours=1)},
         {"origin": "scheduled"},
         {"text": "yes please"},
         {"text": "y e s"},
@@ -171,6 +170,8 @@ async def test_only_a_plain_word_written_to_the_agent_there_and_then_is_an_answe
         }
         assert core.approvals.answered_by(InboundMessage(**(values | fields)), "owner") is None
         assert core.approvals.answered_by(InboundMessage(**values), "owner") == (question["id"], True)
+        numbered = values | {"text": "2", "is_group": True}
+        assert core.approvals.answered_by(InboundMessage(**numbered), "owner") == (question["id"], False)
         core.approvals.answer(question["id"], False)
         await core.quiet()
 
@@ -187,18 +188,28 @@ async def test_other_words_are_an_ordinary_message_for_the_turn_that_asks(tmp_pa
         assert core.channel.texts[1:] == ["clean up: True / yes, but keep the pictures / forwarded yes"]
 
 
-async def test_a_yes_before_the_question_arrived_is_not_for_it(tmp_path: Path) -> None:
+async def test_a_yes_before_the_question_was_sent_is_not_for_it(tmp_path: Path) -> None:
     async with hub(tmp_path / "h", Asks(hears=True)) as core:
-        core.channel.gate = asyncio.Event()
+        core.channel.outcomes.append(ChannelDown("unreachable", "no line", retry_after_seconds=0.3))
         await core.say("clean up")
-        await until(lambda: bool(questions(core, "open")))
+        await until(lambda: ("status", "retry") in [(kind, data.get("state")) for kind, data in core.events])
         assert (await core.say("yes")).will_answer
         assert len(core.approvals.pending()) == 1
-        core.channel.gate.set()
         await asked(core)
         await core.say("no")
         await core.quiet()
         assert core.channel.texts[1:] == ["clean up: False / yes"]
+
+
+async def test_whoever_answers_before_the_platform_has_confirmed_the_question_is_heard(tmp_path: Path) -> None:
+    async with hub(tmp_path / "h", Asks()) as core:
+        core.channel.gate = asyncio.Event()
+        await core.say("clean up")
+        await until(lambda: bool(core.channel.calls))
+        await core.say("yes")
+        core.channel.gate.set()
+        await core.quiet()
+        assert core.channel.texts[1:] == ["clean up: True"]
 
 
 async def test_two_questions_in_one_chat_come_one_after_the_other(tmp_path: Path) -> None:
@@ -363,3 +374,35 @@ def test_a_name_or_a_reason_is_never_markup(name: str) -> None:
     assert len(tokens) == 3
     assert all(token.type in {"text", "text_special"} for token in inline)
     assert "".join(token.content for token in inline) == f"Asked by: {' '.join(name.split())}."
+
+
+def wants_to_save(fact: str) -> tuple[tuple[StreamChunk, ...], ...]:
+    """A model that saves a fact, and then says so."""
+    call = StreamChunk("call", index=0, call_id="c1", name="memory_save", arguments_object={"fact": fact})
+    usage = StreamChunk("usage", usage=Usage(requests=1))
+    return (call, usage, StreamChunk("stop", text="calls")), said("Done.")
+
+
+async def test_from_a_message_on_telegram_to_the_call_that_runs(tmp_path: Path) -> None:
+    model = ScriptedProvider(*wants_to_save("The key is under the mat."), *wants_to_save("The mat is red."))
+    async with BotApi() as api:
+        settings = settings_for(api, safety={"confirm": "always"})
+        async with program(tmp_path / "h", api, settings=settings, provider=model) as gateway:
+            api.push_text(int(OWNER), "save where the key is")
+            await until(lambda: any("Reply 1" in text for text in gateway.sent(int(OWNER))))
+            assert "memory_save:\nfact: The key is under the mat." in gateway.sent(int(OWNER))[0]
+            api.push_text(int(OWNER), "1")
+            await until(lambda: "Done." in gateway.sent(int(OWNER)))
+            api.push_text(int(OWNER), "and the mat")
+            await until(lambda: bool(gateway.app.approvals.pending()))
+            path = f"/api/approvals/{gateway.app.approvals.pending()[0]['id']}"
+            assert await gateway.post(path, {"approve": False}, 200) == {"answered": True}
+            assert (await gateway.post(path, {"approve": True}, 404))["error"]["code"] == "not_open"
+            await gateway.quiet()
+            assert gateway.rows("SELECT name, outcome FROM tool_call ORDER BY message_seq") == [
+                ("memory_save", "success"),
+                ("memory_save", "denied"),
+            ]
+            knowledge = "".join(path.read_text() for path in (tmp_path / "h").rglob("knowledge/*.md"))
+            assert "The key is under the mat." in knowledge
+            assert "The mat is red." not in knowledge

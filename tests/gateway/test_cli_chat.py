@@ -22,6 +22,7 @@ from tests.fakes.openai_server import (
     RELEASE,
     OpenAiServer,
     Reply,
+    call_reply,
     delta,
     error_reply,
     sse,
@@ -135,6 +136,51 @@ async def test_interrupting_an_answer_stops_it_and_the_chat_goes_on(
             assert await asyncio.to_thread(terminal.ended) == 0
 
 
+def saving() -> list[Reply]:
+    """A model that wants to save a fact, and then says that it is done."""
+    return [call_reply(("c1", "memory_save", {"fact": "The key is under the mat."})), text_reply("That was it.")]
+
+
+def asking(server: OpenAiServer) -> str:
+    return f'{settings_for(server)}[safety]\nconfirm = "always"\n'
+
+
+@pytest.mark.parametrize("with_gateway", [True, False])
+@pytest.mark.parametrize(("typed", "outcome"), [("y", "success"), ("no", "denied"), ("\x04", "denied")])
+async def test_consent_is_given_or_refused_at_the_terminal(
+    shell: Shell, at_terminal: Callable[..., Terminal], with_gateway: bool, typed: str, outcome: str
+) -> None:
+    async with OpenAiServer(saving()) as server:
+        shell.prepared(asking(server))
+        with shell.gateway() if with_gateway else contextlib.nullcontext():
+            terminal = at_terminal("chat", "save this: the key is under the mat")
+            await asyncio.to_thread(terminal.wait_for, "Asked by Owner.")
+            await asyncio.to_thread(terminal.wait_for, "    fact: The key is under the mat.\n")
+            await asyncio.to_thread(terminal.wait_for, "Run it? [y/N] ")
+            terminal.type(typed if typed == "\x04" else f"{typed}\n")
+            await asyncio.to_thread(terminal.wait_for, "That was it.")
+            assert await asyncio.to_thread(terminal.ended) == 0
+    (name,) = [c["id"] for c in (await json_of(shell, "conversations", "list"))["conversations"]]
+    messages = (await json_of(shell, "conversations", "read", name))["messages"]
+    assert [call["outcome"] for call in messages[1]["tool_calls"]] == [outcome]
+
+
+async def json_of(shell: Shell, *arguments: str) -> Json:
+    return (await asyncio.to_thread(shell, *arguments, "--json")).json
+
+
+@pytest.mark.parametrize("with_gateway", [True, False])
+async def test_where_nobody_can_be_asked_the_answer_is_no_at_once(shell: Shell, with_gateway: bool) -> None:
+    async with OpenAiServer(saving()) as server:
+        shell.prepared(asking(server))
+        with shell.gateway() if with_gateway else contextlib.nullcontext():
+            said = await asyncio.to_thread(shell, "chat", "save this", "--json")
+    assert said.code == 0
+    messages = (await json_of(shell, "conversations", "read", said.json["conversation"]))["messages"]
+    assert [call["outcome"] for call in messages[1]["tool_calls"]] == ["denied"]
+    assert "no terminal to ask at" in said.err
+
+
 def test_without_a_gateway_what_waits_for_other_channels_is_left_alone(shell: Shell) -> None:
     shell.prepared()
 
@@ -157,7 +203,7 @@ class ForgetfulLine:
 
     def __init__(self, *answers: str) -> None:
         roles = ["user", *("assistant" for _ in answers)]
-        self._saved = [
+        self._saved: list[Json] = [
             {"n": n, "id": f"m{n}", "role": role, "text": text, "state": "answered", "flags": []}
             for n, (role, text) in enumerate(zip(roles, ["hello", *answers], strict=True), start=1)
         ]
@@ -172,6 +218,9 @@ class ForgetfulLine:
 
     def messages(self, conversation: str, first: int) -> list[Json]:
         return self._saved[first - 1 :]
+
+    def consent(self, question_id: str, allow: bool) -> bool:
+        return False
 
     def stop(self, conversation: str) -> None: ...
 

@@ -164,3 +164,15 @@ def test_the_channels_as_a_tool_with_and_without_a_gateway(shell: Shell) -> None
         said = shell("tool", "channel_status", "{}", "--json").json
     assert said["outcome"] == "success"
     assert "inapp: connected" in said["text"]
+
+
+def test_a_call_that_needs_consent_runs_with_yes_only(shell: Shell) -> None:
+    shell.prepared('[safety]\nconfirm = "always"\n')
+    call = ("tool", "memory_save", json.dumps({"fact": PASSPORT}))
+    said = shell(*call)
+    assert said.code == 1
+    assert f"fact: {PASSPORT}" in said.err
+    assert "--yes" in said.err
+    assert PASSPORT not in shell("tool", "memory_search", '{"query": "passport"}').out
+    assert shell(*call, "--yes").code == 0
+    assert PASSPORT in shell("tool", "memory_search", '{"query": "passport"}').out

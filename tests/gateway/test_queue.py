@@ -293,6 +293,11 @@ async def test_a_call_that_ran_before_a_crash_is_told_and_not_lost(tmp_path: Pat
         history = seen[1].history
         assert [message.role for message in history] == ["user", "assistant", "tool", "tool", "assistant"]
         assert history[3].text == "interrupted, not known whether it ran"
+        assert [message.ref for message in history] == [
+            f"conversation:{first.conversation_id}#{part}" if part else "" for part in ("1", "", "2.1", "2.2", "2")
+        ]
+        assert seen[0].previous_at is None
+        assert seen[1].previous_at == messages[1].at
 
 
 async def test_a_scheduled_answer_goes_to_its_target_and_is_known_there(tmp_path: Path) -> None:
@@ -358,3 +363,21 @@ async def test_a_disk_that_fills_up_in_the_middle_of_a_turn_loses_no_message(tmp
         await core.store.write(lambda c: c.execute("PRAGMA max_page_count = 1000000").fetchall())
         await core.quiet()
         assert core.channel.texts == ["re: hello"]
+
+
+async def test_without_a_network_messages_wait_and_are_answered_when_the_line_is_back(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    async def no_line(turn: Turn, port: TurnPort) -> TurnResult:
+        tries.append(turn.text)
+        if len(tries) < 4:
+            return TurnResult(turn.id, "failed", "", error="no network", waits=True)
+        return await echo(turn, port)
+
+    async with hub(tmp_path / "h", no_line, retry_seconds=0.02) as core:
+        await core.say("hello")
+        await until(lambda: len(core.channel.texts) == 2)
+        await core.quiet()
+        assert "kept" in core.channel.texts[0]
+        assert core.channel.texts[1] == "re: hello"
+        assert len(tries) == 4

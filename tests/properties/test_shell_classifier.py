@@ -134,7 +134,7 @@ INSIDE: tuple[Callable[[str], str], ...] = (
     lambda text: f"ls | {text}",
     lambda text: f"{text} | cat",
     lambda text: f"{text} &",
-    lambda text: f"( {text} )",
+    lambda text: f" ( {text} )",
     lambda text: f"{{ {text}; }}",
     lambda text: f"! {text}",
     lambda text: f"if true; then {text}; fi",

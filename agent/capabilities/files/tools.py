@@ -59,14 +59,13 @@ class Files:
         return f"Written: {name} ({stamp[1]:,} bytes)"
 
     async def list_files(self, ctx: CallContext, args: JsonObject) -> str:
-        place = self._place({"path": args.get("path", ".")})
+        place = inside(self._workspace, str(args.get("path", ".")))
         depth = max(1, min(int(args.get("depth") or 1), LIST_DEPTH_MAX))
         lines = await asyncio.to_thread(self._listing, place, depth)
         return "\n".join(lines) or "The folder is empty."
 
     def _place(self, args: JsonObject) -> Path:
-        # A reference to a file is as good as its path.
-        return inside(self._workspace, str(args.get("path", "")).removeprefix("file:"))
+        return inside(self._workspace, str(args.get("path", "")))
 
     def _note(self, ctx: CallContext, place: Path, stamp: _Stamp) -> None:
         """From now on the model knows the file as it is."""

@@ -14,7 +14,7 @@ from agent.limits import (
     READ_TEXT_BRIEF_CHARS,
     READ_TEXT_FULL_CHARS,
 )
-from agent.lines import flat, one_line
+from agent.lines import body, flat, one_line
 from agent.retrieval import Hit, SearchAnswer
 from agent.types import ConversationRecord, JsonObject, MessageRecord, ToolCallRecord
 
@@ -90,7 +90,7 @@ def _message(
         role = f" ({message.role})" if who != message.role else ""
         marks = f" [{', '.join(message.flags)}]" if message.flags else ""
         files = "".join(f"\n[{_attachment(item)}]" for item in message.attachments)
-        yield f"#{message.n} {_time(message.at, zone)} {who}{role}{marks}\n{_cut(message.text, chars, ref)}{files}"
+        yield f"#{message.n} {_time(message.at, zone)} {who}{role}{marks}\n{body(_cut(message.text, chars, ref))}{files}"
     if what != "messages":
         chars = READ_OUTPUT_FULL_CHARS if detail == "full" else READ_OUTPUT_BRIEF_CHARS
         for call in message.tool_calls:
@@ -99,7 +99,7 @@ def _message(
 
 def _call(call: ToolCallRecord, chars: int, ref: str, number: str) -> str:
     arguments = flat(json.dumps(dict(call.args), ensure_ascii=False, default=str), chars)
-    return f"{number} {call.name} {arguments} -> {call.outcome}\n{_cut(call.output, chars, ref)}"
+    return f"{number} {call.name} {arguments} -> {call.outcome}\n{body(_cut(call.output, chars, ref))}"
 
 
 def _cut(text: str, chars: int, ref: str) -> str:

@@ -208,7 +208,7 @@ class Introspect:
         if len(found) > 1:
             names = ", ".join(record.id for record in found[:NAMED_CONVERSATIONS])
             more = f" and {len(found) - NAMED_CONVERSATIONS} more" if len(found) > NAMED_CONVERSATIONS else ""
-            raise ToolFailure(f"Several conversations match {part[:80]!r}: {names}{more}. Give a longer part of the id.")
+            raise ToolFailure(f"Several conversations match {part[:80]!r}: {names}{more}. Give more of the id.")
         return found[0]
 
     async def _save(self, ctx: CallContext, args: JsonObject) -> SavedFact:

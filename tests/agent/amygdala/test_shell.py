@@ -144,6 +144,6 @@ def test_a_program_without_a_shell_is_judged_by_its_arguments(places: Places) ->
     assert classify_arguments([], places).decision == "safe"
 
 
-@pytest.mark.parametrize("command", ["", " ", "\n", "\0", "\ud800", "#", ";", "\x1b[2J"])
+@pytest.mark.parametrize("command", ["", " ", "\n", "\0", "\ud800", "#", ";", "\x1b[2J", "`4\U000c20b2\u0bb4"])
 def test_odd_texts_are_no_error(places: Places, command: str) -> None:
     assert verdict(command, places).decision in {"safe", "confirm"}

@@ -175,6 +175,24 @@ async def test_stop(client: Client, backend: FakeBackend) -> None:
     assert (await post(client, {}, "/api/stop"))[0] == 400
 
 
+async def test_consent(client: Client, backend: FakeBackend) -> None:
+    for _ in range(2):
+        backend.ask("c", "rm -r old")
+    assert await post(client, {"approve": True}, "/api/approvals/q1") == (200, {"answered": True})
+    assert await post(client, {"approve": False}, "/api/approvals/q2") == (200, {"answered": True})
+    status, body = await post(client, {"approve": True}, "/api/approvals/q1")
+    assert (status, body["error"]["code"]) == (404, "not_open")
+    for wrong in ({}, {"approve": "yes"}, {"approve": 1}, {"approve": None}):
+        assert (await post(client, wrong, "/api/approvals/q2"))[0] == 400
+    assert backend.answers == [("q1", True), ("q2", False)]
+
+
+async def test_a_stranger_cannot_consent(stranger: Client, backend: FakeBackend) -> None:
+    backend.ask("c", "rm -r old")
+    assert (await post(stranger, {"approve": True}, "/api/approvals/q1"))[0] == 401
+    assert backend.answers == []
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "disposition"),
     [

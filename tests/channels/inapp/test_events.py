@@ -173,3 +173,31 @@ def test_a_frame_is_one_line_of_data_whatever_the_text() -> None:
     assert lines[1] == "event: delta"
     assert json.loads(lines[2].removeprefix("data: "))["text"] == "a\nb\r\n\u2028 ? ب"
     assert lines[3:] == ["", ""]
+
+
+async def test_a_new_client_is_told_the_questions_that_are_open() -> None:
+    backend = FakeBackend()
+    hub = hub_on(backend)
+    backend.add_conversation("c")
+    backend.ask("c", "rm -r old")
+    backend.ask("c", "ls")
+    backend.close_question("q1", "denied")
+    async with aclosing(hub.subscribe()) as stream:
+        events = await following(stream)
+    assert events[0].data["running"] == ["c"]
+    asked = [event.data for event in events if event.kind == "approval"]
+    assert [(data["id"], data["what"], data["state"]) for data in asked] == [("q2", "ls", "open")]
+
+
+async def test_a_client_that_was_away_hears_how_a_question_ended() -> None:
+    backend = FakeBackend()
+    hub = hub_on(backend)
+    backend.ask("c", "rm -r old")
+    async with aclosing(hub.subscribe()) as stream:
+        await following(stream)
+        backend.ask("c", "ls")
+        last = (await following(stream))[-1].id
+    backend.close_question("q1", "expired")
+    async with aclosing(hub.subscribe(last)) as stream:
+        events = await following(stream)
+    assert [(event.data["id"], event.data["state"]) for event in events] == [("q1", "expired")]

@@ -33,7 +33,7 @@ export function conversationPath(id, from, to) {
   return `/api/conversations/${encodeURIComponent(id)}?${query}`;
 }
 
-const KINDS = ["message", "delta", "reset", "tool", "status", "done", "error"];
+const KINDS = ["message", "delta", "reset", "tool", "approval", "status", "done", "error"];
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000];
 
 /**

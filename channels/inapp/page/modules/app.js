@@ -2,6 +2,7 @@
 
 import { listen, post } from "./api.js";
 import { Composer } from "./composer.js";
+import { showBanner } from "./consent.js";
 import { Conversation } from "./conversation.js";
 import { withCode } from "./dom.js";
 import { setUpSearch, showSessions } from "./list.js";
@@ -33,6 +34,7 @@ function renderSoon() {
     planned = false;
     conversation.render();
     renderFoot();
+    showBanner(state, open);
   });
 }
 

@@ -1,5 +1,6 @@
 // The open conversation: its messages, where it is scrolled to, and what the agent is doing.
 
+import { ConsentCard } from "./consent.js";
 import { channelMark, el, icon, reconcile } from "./dom.js";
 import { daySeparator, liveMessage, savedMessage, toolDoing, waitingMessage } from "./message.js";
 import { unfinished } from "./state.js";
@@ -102,6 +103,9 @@ export class Conversation {
       this.live.update(turn);
       nodes.push(this.live.article);
     } else this.live = null;
+    for (const question of this.state.questions.values()) {
+      if (question.conversation === this.id) nodes.push(this.consentNode(question));
+    }
     if (fault) nodes.push(...this.cached("fault", fault, () => el("div", { class: "fault", role: "alert" }, icon("warning"), el("span", { dir: "auto" }, fault))));
     return nodes;
   }
@@ -114,6 +118,15 @@ export class Conversation {
       this.cache.set(key, entry);
     }
     return [entry.node];
+  }
+
+  /** One card for as long as it is shown: it remembers since when it was seen. */
+  consentNode(question) {
+    const key = `consent ${question.id}`;
+    const card = this.cache.get(key) ?? new ConsentCard(question, (state) => this.state.asked(this.id, { ...question, state }));
+    this.cache.set(key, card);
+    card.update(question);
+    return card.article;
   }
 
   faultNode(fault) {
@@ -173,6 +186,7 @@ export class Conversation {
 
   doingText(messages, waiting) {
     if (this.id === null || !this.connected) return "";
+    if (this.state.openQuestions().some((question) => question.conversation === this.id)) return word("doing.consent");
     const turn = this.state.turns.get(this.id);
     const running = turn && [...turn.tools.values()].findLast((tool) => tool.state === "running");
     if (running) return toolDoing(running.name);

@@ -17,6 +17,7 @@ export class State {
     this.opened = new Map();
     this.turns = new Map();
     this.faults = new Map();
+    this.questions = new Map();
     this.read = load("read", null);
     this.current = null;
     this.listFault = false;
@@ -113,8 +114,10 @@ export class State {
     else if (kind === "delta") this.turn(id, data.turn).text += data.text;
     else if (kind === "reset") this.turn(id, data.turn).text = "";
     else if (kind === "tool") this.tool(this.turn(id, data.turn), data);
+    else if (kind === "approval") this.asked(id, data);
     else if (kind === "error") {
       this.turns.delete(id);
+      this.forgetQuestions((question) => question.conversation === id);
       this.faults.set(id, data.message);
     }
     if (id === this.current) this.onChange("messages");
@@ -135,8 +138,26 @@ export class State {
     live.tools.set(data.n, { startedAt: performance.now(), ...before, ...data, took_seconds: data.took_seconds ?? seconds });
   }
 
-  /** After a break: only these turns still run, and what they have shown follows. */
+  /** A question to the owner, or how it ended; it stays until its turn is done. */
+  asked(id, data) {
+    if (data.state !== "open" && !this.questions.has(data.id)) return;
+    this.turn(id, data.turn);
+    this.questions.set(data.id, data);
+    this.onChange("questions");
+  }
+
+  openQuestions() {
+    return [...this.questions.values()].filter((question) => question.state === "open");
+  }
+
+  forgetQuestions(which) {
+    for (const question of [...this.questions.values()]) if (which(question)) this.questions.delete(question.id);
+    this.onChange("questions");
+  }
+
+  /** After a break: only these turns still run, and what they have shown and ask follows. */
   keepTurns(running) {
+    this.forgetQuestions(() => true);
     for (const id of [...this.turns.keys()]) if (!running.includes(id)) this.turns.delete(id);
     this.onChange("messages");
   }
@@ -147,12 +168,21 @@ export class State {
     this.faults.delete(id);
     const opened = this.opened.get(id);
     if (message.role === "assistant" && !unfinished(message)) this.finish(id, opened, message, turn);
+    else if (opened && message.role === "system") this.notice(id, opened, message);
     else if (opened) this.put(id, opened, message);
     if (id === this.current && !document.hidden) this.markRead(id);
     this.onChange("list");
   }
 
+  /** What the gateway itself says is Markdown as well. */
+  async notice(id, opened, message) {
+    const found = await get(conversationPath(id, message.n, message.n)).catch(() => null);
+    this.put(id, opened, found?.messages[0] ?? message);
+    if (id === this.current) this.onChange("messages");
+  }
+
   done(id, data) {
+    this.forgetQuestions((question) => question.conversation === id && question.turn === data.turn);
     const opened = this.opened.get(id);
     if (data.summary) this.know(data.summary);
     if (id === this.current && !document.hidden) this.markRead(id);
