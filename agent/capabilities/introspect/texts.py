@@ -90,7 +90,8 @@ def _message(
         role = f" ({message.role})" if who != message.role else ""
         marks = f" [{', '.join(message.flags)}]" if message.flags else ""
         files = "".join(f"\n[{_attachment(item)}]" for item in message.attachments)
-        yield f"#{message.n} {_time(message.at, zone)} {who}{role}{marks}\n{body(_cut(message.text, chars, ref))}{files}"
+        text = body(_cut(message.text, chars, ref))
+        yield f"#{message.n} {_time(message.at, zone)} {who}{role}{marks}\n{text}{files}"
     if what != "messages":
         chars = READ_OUTPUT_FULL_CHARS if detail == "full" else READ_OUTPUT_BRIEF_CHARS
         for call in message.tool_calls:
