@@ -170,7 +170,7 @@ async def test_only_a_plain_word_written_to_the_agent_there_and_then_is_an_answe
         }
         assert core.approvals.answered_by(InboundMessage(**(values | fields)), "owner") is None
         assert core.approvals.answered_by(InboundMessage(**values), "owner") == (question["id"], True)
-        numbered = values | {"text": "2", "is_group": True}
+        numbered: dict[str, Any] = values | {"text": "2", "is_group": True}
         assert core.approvals.answered_by(InboundMessage(**numbered), "owner") == (question["id"], False)
         core.approvals.answer(question["id"], False)
         await core.quiet()
