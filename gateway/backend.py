@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ OWNER = Viewer(Person("owner", "owner", "owner"))
 """The page, the API and the command line are the owner's."""
 
 STATUS_JOBS = 5
+KNOWN_PAGES_MAX = 10_000
 NUMBER_DIGITS_MAX = 15
 _NUMBERS = frozenset({"limit", "from", "to"})
 
@@ -58,15 +59,22 @@ class OwnerBackend:
     spending: Spending
     runner: Runner | None = None
     page: str = ""
+    known_pages: set[str | None] = field(default_factory=set[str | None])
+    """Conversations of the page that are known to be there: none ever goes, so they need not be looked up again."""
 
     # Conversations
 
     async def conversation_for_message(self, wanted: str | None, key: str) -> str:
         transcripts = self.store.transcripts
+        if wanted in self.known_pages:
+            return str(wanted)
         if wanted not in {None, "new"}:
             found = await transcripts.conversation(OWNER, str(wanted))
             if len(found) != 1 or found[0].id != wanted or found[0].channel != self.page:
                 raise UnknownConversation(wanted)
+            if len(self.known_pages) >= KNOWN_PAGES_MAX:
+                self.known_pages.clear()
+            self.known_pages.add(found[0].id)
             return found[0].id
         posted = await transcripts.conversation_of_key(self.page, key)
         latest = posted or (await transcripts.latest_open(self.page) if wanted is None else None)

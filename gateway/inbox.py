@@ -16,7 +16,7 @@ from gateway import commands
 from gateway.approvals import Approvals, is_button
 from gateway.config import Settings
 from gateway.events import message_event, saved_event
-from gateway.limits import SEND_PAUSES_SECONDS
+from gateway.limits import READLOG_LAG_SECONDS, SEND_PAUSES_SECONDS
 from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
@@ -66,6 +66,7 @@ class Inbox:
         self._queue: Wake | None = None
         self._desk: commands.Desk | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._logging: set[tuple[str, str]] = set()
         self._idle_ms = int(settings.agent.idle_hours * 3_600_000)
 
     def connect(self, queue: Wake, desk: commands.Desk) -> None:
@@ -124,7 +125,20 @@ class Inbox:
             assert self._queue is not None
             if self._queue.wake(saved.session_key, scheduled=new.message.origin == "scheduled"):
                 return  # The turn that begins now appends the log line first.
-        self._run(self._readlog.caught_up(new.message.channel, saved.chat))
+        self._log_soon(new.message.channel, saved.chat)
+
+    def _log_soon(self, channel: str, chat: str) -> None:
+        """Lines that no turn waits for are appended together, a moment later."""
+        if (channel, chat) not in self._logging:
+            self._logging.add((channel, chat))
+            self._run(self._log(channel, chat))
+
+    async def _log(self, channel: str, chat: str) -> None:
+        try:
+            await asyncio.sleep(READLOG_LAG_SECONDS)
+        finally:
+            self._logging.discard((channel, chat))
+        await self._readlog.caught_up(channel, chat)
 
     @property
     def busy(self) -> bool:

@@ -20,6 +20,7 @@ ONE_TIME_CODE_SECONDS = 600.0
 EVENTS_KEPT = 2_000
 STOP_SECONDS_MAX = 5.0
 """How long a clean stop waits for running turns before it leaves them to the next start."""
+READLOG_LAG_SECONDS = 0.05
 READLOG_MARK_SECONDS = 60.0
 CLIENT_SECONDS = 30.0
 """How long a command waits for one answer of the running gateway."""

@@ -15,24 +15,26 @@ if TYPE_CHECKING:
 
 _READS = frozenset({"<"})
 _STREAM = re.compile(r"[0-9]+-?|-")
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 _COPIES = frozenset({">&", "<&", "<&-", ">&-"})
 
 
 class Redirects:
-    """Judges redirections. `words` reads the words of a node, `nested` a substitution, `syntax` gives the
-    text that is read. `feeds`: the last redirection
-    gave the program its input."""
+    """Judges redirections. `words` reads the words of a node, `nested` a substitution, `read` a text that a shell
+    runs, `syntax` gives the text that is read. `feeds`: the last redirection gave the program its input."""
 
     def __init__(
         self,
         reading: Reading,
         words: Callable[[Node], list[Word]],
         nested: Callable[[Node], None],
+        read: Callable[[str], Stream],
         syntax: Callable[[], Syntax],
     ) -> None:
         self._reading = reading
         self._words = words
         self._nested = nested
+        self._read = read
         self._syntax = syntax
         self._heredocs = 0
         self.feeds = False
@@ -93,7 +95,16 @@ class Redirects:
             self._reading.found.add("block", "secret_variable", " ".join(sorted(reader.names)))
         if reader.odd:
             self._reading.found.add("confirm", "expansion")
-        return text
+        if literal:
+            return text
+        # The shell runs what stands in backquotes; to the grammar they are text.
+        raw = _ESCAPED.sub("", self._syntax().text(node))
+        if "`" not in raw:
+            return text
+        self._reading.found.add("confirm", "expansion")
+        for command in raw.split("`")[1::2]:
+            self._read(command)
+        return None
 
     def herestring(self, node: Node) -> Stream:
         """`<<< words`: gives back the text."""

@@ -20,6 +20,8 @@ Scan = Callable[[Sequence[Word], "Stream | None"], None]
 
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)\Z", re.DOTALL)
 _INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_MOVES = frozenset({"C", "chdir"})
+_PLACEHOLDERS = frozenset({"I", "replace"})
 _SAFE_SHELLS = frozenset({"sh", "bash", "dash"})
 _UNKNOWN_WORD = Word(UNKNOWN, "*", known=False, plain=False)
 
@@ -79,13 +81,30 @@ class Running:
         rest = parts.operands[rule.skip :]
         if len(rest) > 1 and rest[0].text.startswith("-") and rest[0].text.strip("-") in rule.code:
             codes, rest = [*codes, rest[1]], rest[2:]
+        before = self._reading.folders
+        if low == "env":
+            self._move(parts.values(_MOVES))
+        try:
+            return self._wrapped(low, rule, codes, rest, parts.values(_PLACEHOLDERS), feed)
+        finally:
+            self._reading.folders = before
+
+    def _wrapped(
+        self,
+        low: str,
+        rule: Wrap,
+        codes: Sequence[Word],
+        rest: list[Word],
+        placeholders: Sequence[Word],
+        feed: Stream | None,
+    ) -> Stream:
         for code in codes:
             self._text(code, feed)
         while rule.assign and rest and (found := _ASSIGNED.match(rest[0].text)):
             self._assign(found[1], found[2])
             rest = rest[1:]
         if rule.input:
-            rest = _with_input(rest, parts.values(frozenset({"I", "replace"})), low)
+            rest = _with_input(rest, placeholders, low)
         if rest and not rule.code_only:
             return self._text_of(rest, feed) if rule.joined else self._command(rest, feed)
         if low == "env" and not codes:
@@ -93,6 +112,13 @@ class Running:
         elif not codes and not rule.ask:
             self._found.add("confirm", "option", low)
         return UNSEEN
+
+    def _move(self, targets: Sequence[Word]) -> None:
+        """`env -C` runs its command in another folder."""
+        reading = self._reading
+        for target in targets:
+            reading.check_path(target)
+            reading.folders = frozenset(reading.places.real(target.text, folder) for folder in reading.folders)
 
     def _unread(self, low: str, option: str, args: Sequence[Word], feed: Stream | None) -> None:
         """A wrapper with an option that is not known: a command may begin anywhere."""

@@ -31,6 +31,7 @@ _MARKS = tuple("|<>($`[{&")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _CONTROLS_MAX = 4
 """A text with more of them is no command, but what something else was decoded to."""
+_BACKQUOTED = re.compile(r'\\([$`"\\])')
 _GROUPS = frozenset(
     {"program", "compound_statement", "subshell", "do_group", "if_statement", "elif_clause", "else_clause"}
 )
@@ -79,7 +80,7 @@ class ShellReader:
         self._added: dict[int, _Added] = {}
         self._syntax = Syntax("")
         self._judge = Judge(reading, self.read)
-        self._redirects = Redirects(reading, self.words, self._nested, lambda: self._syntax)
+        self._redirects = Redirects(reading, self.words, self._nested, self.read, lambda: self._syntax)
         self._handlers = {
             **dict.fromkeys(_GROUPS, self._group),
             "list": self._list,
@@ -149,8 +150,13 @@ class ShellReader:
         return words
 
     def _nested(self, node: Node) -> None:
-        if self._syntax.text(node).startswith(">("):
+        text = self._syntax.text(node)
+        if text.startswith(">("):
             self._reading.found.add("confirm", "form")
+        if text.startswith("`") and "\\" in text:
+            # The shell takes these escapes off before it reads what is inside; the grammar does not.
+            self._reading.found.add("confirm", "unreadable")
+            self.read(_BACKQUOTED.sub(r"\1", text.strip("`")))
         folders = self._reading.folders
         self._group(node, None)
         self._reading.folders = folders | self._reading.folders

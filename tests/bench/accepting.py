@@ -48,10 +48,10 @@ _numbers = count(1)
 
 
 class _Asleep:
-    """`gateway.inbox.Wake` for a queue that runs nothing."""
+    """`gateway.inbox.Wake` for a queue that runs nothing: as if each message found its lane idle."""
 
-    def wake(self, session_key: str, *, scheduled: bool) -> None:
-        pass
+    def wake(self, session_key: str, *, scheduled: bool) -> bool:
+        return True
 
 
 async def _load(accept: Accept, clients: int, messages: int, measured: Measured) -> None:
@@ -107,7 +107,7 @@ async def run(single: int, many: int) -> list[dict[str, Any]]:
         homes["bare"].mkdir()
         await _make_database(homes["bare"])
         async with (
-            hub(homes["direct"], echo, telegram_settings()) as core,
+            hub(homes["direct"], echo, telegram_settings(), watched=False) as core,
             program("-m", "tests.bench.server", "--home", str(homes["http"]), "--silent") as process,
         ):
             core.inbox.connect(_Asleep(), Desk(core.queue))

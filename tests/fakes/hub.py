@@ -79,6 +79,7 @@ class Hub:
         settings: Settings,
         readlog: dict[str, Any],
         approval_seconds_max: float = APPROVAL_SECONDS,
+        watched: bool = True,
         **queue: Any,
     ) -> None:
         home.mkdir(exist_ok=True)
@@ -91,7 +92,8 @@ class Hub:
         self.channels = {"telegram": self.channel, "inapp": self.page, "heartbeat": self.clock}
         self.events: list[tuple[str, Any]] = []
         self.observers = Observers()
-        self.observers.add(lambda kind, data: self.events.append((kind, data)))
+        if watched:
+            self.observers.add(lambda kind, data: self.events.append((kind, data)))
         self.readlog = ReadLog(home / "workspace" / "readlog", self.store, **readlog)
         self.health = Health(utc_now)
         self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, utc_now)
