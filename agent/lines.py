@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+_BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""Whatever `str.splitlines` or a reader may take for the end of a line."""
 _UNSAFE_IN_NAMES = re.compile(r'[\x00-\x1f\x7f-\x9f"<>&]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u061c]')
 
 
@@ -32,4 +34,4 @@ def bounded(text: str, chars_max: int) -> str:
 
 def body(text: str) -> str:
     """What somebody wrote, each line set in by two spaces: none can look like the line that names its author."""
-    return "  " + text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\n  ") if text else ""
+    return "  " + _BREAK.sub("\n  ", text) if text else ""

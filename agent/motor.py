@@ -201,8 +201,8 @@ class Motor:
 
 
 def call_context(turn: Turn, now: datetime, call_id: str = "") -> CallContext:
-    """What a tool is told of the call. The owner sees everything, everyone else this session only."""
-    seen = None if turn.person.rights == "owner" else frozenset({turn.session_key})
+    """What a tool is told of the call. The owner sees everything, everyone else their own sessions."""
+    seen = None if turn.person.rights == "owner" else frozenset({turn.session_key, *turn.session_keys})
     return CallContext(Viewer(turn.person, seen), turn.session_key, turn.conversation_id, turn.id, now, call_id)
 
 

@@ -23,7 +23,10 @@ SOURCES = (
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One message, tool call or section that was found. `at` is UTC; `snippet` shows the original text."""
+    """One message, tool call or section that was found. `at` is UTC; `snippet` shows the original text.
+
+    `session_key` is for the program: the shape of a hit names channel and chat.
+    """
 
     ref: str
     context: str
@@ -37,6 +40,7 @@ class Hit:
     message_id: str
     at: datetime | None
     score: float
+    session_key: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The JSON shape of a hit."""

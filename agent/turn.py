@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 
 from agent.amygdala import shown
 from agent.brain import Brain
@@ -226,7 +225,7 @@ class _Run:
         provider, ledger = self.brain.thalamus.provider, self.brain.ledger
         if ledger is None or usage == Usage(requests=usage.requests):
             return  # The offline model spends nothing.
-        cost_usd = Decimal(0) if provider.local else await price(provider.name, provider.model, usage)
+        cost_usd = await price(provider.name, provider.model, usage, local=provider.local)
         at = self.brain.prefrontal.now()
         await ledger.note(self.turn, ModelCall(at, provider.name, provider.model, usage, cost_usd))
 

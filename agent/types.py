@@ -215,7 +215,7 @@ class Turn:
     """Everything one turn starts from. `text` is all waiting messages of one person, each kept whole.
 
     `allows`: tools that the owner allowed this job of the clock; a run that cannot ask may call them. `previous_at`:
-    when the conversation's message before was written.
+    when the conversation's message before was written. `session_keys`: the person's own sessions, beside this one.
     """
 
     id: str
@@ -233,6 +233,7 @@ class Turn:
     earlier_calls: tuple[EarlierCall, ...] = ()
     allows: tuple[str, ...] = ()
     previous_at: datetime | None = None
+    session_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,6 +427,10 @@ class Transcripts(Protocol):
         """Those whose id contains `part`; exactly one when `part` is a whole id."""
         ...
 
+    async def session(self, viewer: Viewer, session_key: str) -> list[ConversationRecord]:
+        """The conversations of one session, oldest first; none when there is no such session to see."""
+        ...
+
     async def messages(
         self, conversation_id: str, first: int | None = None, last: int | None = None
     ) -> list[MessageRecord]:
@@ -437,3 +442,16 @@ class StateSource(Protocol):
     """What the state tools ask of the running program; each answer is a JSON shape of docs/formats.md."""
 
     async def channels(self) -> JsonObject: ...
+
+    async def status(self) -> JsonObject:
+        """The shape of `status`; `uptime_seconds` is None while no gateway runs."""
+        ...
+
+    async def usage(self, after: datetime | None, before: datetime | None) -> JsonObject:
+        """The shape of `usage` without `period`, of the calls from `after` to `before` (exclusive)."""
+        ...
+
+    async def performance(self, since: datetime) -> JsonObject:
+        """`{"turns": [{"state", "count", "average_seconds", "longest_seconds"}], "tools": [{"name", "calls",
+        "not_successful", "average_seconds"}]}` of what began since then."""
+        ...

@@ -38,12 +38,13 @@ class Ledger(Protocol):
         ...
 
 
-async def price(provider: str, model: str, usage: Usage) -> Decimal | None:
+async def price(provider: str, model: str, usage: Usage, *, local: bool = False) -> Decimal | None:
     """US dollars of one call by the price list of the genai-prices package; None when the model is not in it.
 
-    The list is loaded in a thread on first use.
+    A `local` server's model costs nothing, unless it bears the name of one that this provider sells: then it may well
+    stand behind a proxy on this machine. The list is loaded in a thread on first use.
     """
-    return await asyncio.to_thread(_listed_price, provider, model, usage)
+    return await asyncio.to_thread(_listed_price, provider, model, usage, local)
 
 
 async def warm_prices() -> None:
@@ -51,7 +52,7 @@ async def warm_prices() -> None:
     await asyncio.to_thread(import_module, "genai_prices")
 
 
-def _listed_price(provider: str, model: str, usage: Usage) -> Decimal | None:
+def _listed_price(provider: str, model: str, usage: Usage, local: bool) -> Decimal | None:
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
@@ -62,12 +63,12 @@ def _listed_price(provider: str, model: str, usage: Usage) -> Decimal | None:
         cache_write_tokens=usage.cache_write_tokens,
         output_tokens=usage.output_tokens,
     )
-    for provider_id in (provider, None):
+    for provider_id in (provider,) if local else (provider, None):
         try:
             return calc_price(tokens, model_ref=model, provider_id=provider_id).total_price
         except LookupError:
             continue
-    return None
+    return Decimal(0) if local else None
 
 
 def usage_line(call: ModelCall, zone: ZoneInfo) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Protocol, cast
@@ -23,6 +23,7 @@ CUT_OFF = (
     "Call it again with shorter arguments."
 )
 _HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_HUMP = re.compile("[A-Z]")
 _STRUCTURE = re.compile(r'[{}\[\]"\\]')
 
 
@@ -272,6 +273,7 @@ class Wernicke:
             names = ", ".join(spec.name for spec in specs) or "none"
             shown = call.name[:FAULT_DETAIL_CHARS]
             return replace(call, fault=f"There is no tool `{shown}`. The tools here: {names}.")
+        call = _in_snake_case(call, spec.parameters.get("properties"))
         validator = self._validator(spec)
         if validator is None:
             return call
@@ -305,6 +307,16 @@ class Wernicke:
             validator = kind(schema)
         self._validators[spec.name] = (spec.parameters, validator)
         return validator
+
+
+def _in_snake_case(call: ToolCall, properties: object) -> ToolCall:
+    """The call by the names of the parameters: `sessionKey` counts as `session_key`, where there is only that one."""
+    if not isinstance(properties, Mapping):
+        return call
+    known = cast("Mapping[str, object]", properties)
+    unknown = {name: _HUMP.sub(r"_\g<0>", name).lower() for name in call.args if name not in known}
+    meant = {name: snake for name, snake in unknown.items() if snake in known and snake not in call.args}
+    return replace(call, args={meant.get(name, name): value for name, value in call.args.items()}) if meant else call
 
 
 def _short(text: str) -> str:

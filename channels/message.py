@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 Kind = Literal[
     "text",
@@ -145,3 +147,62 @@ class Accepted:
     conversation_id: str
     is_new: bool
     will_answer: bool
+
+
+class ExportError(Exception):
+    """A file is not the export it should be; `str()` is one sentence that says what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """How an export file is to be read.
+
+    `zone` is where its wall times were written. `chat` and `me` are the names of the chat and of the owner in it, where
+    the file does not say; `owner_ids` are the owner's ids on that platform. `dates`: the order of day, month and year.
+    `progress` is told how many bytes were read, of how many, over the checking and the reading together.
+    """
+
+    zone: ZoneInfo
+    chat: str | None = None
+    me: str | None = None
+    owner_ids: frozenset[str] = frozenset()
+    dates: Literal["dmy", "mdy", "ymd"] | None = None
+    progress: Callable[[int, int], None] = lambda _done, _total: None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedMessage:
+    """One message of an export. `shares_ids`: its id is the one that the channel itself would see for this message.
+
+    `flags`: what is to be said about it, such as `edited`. `is_owner`: the owner wrote it.
+    """
+
+    message: InboundMessage
+    flags: tuple[str, ...] = ()
+    is_owner: bool = False
+    shares_ids: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedChat:
+    """What a checked export holds of one chat. `participants`: the first so many who wrote."""
+
+    chat_id: str
+    title: str
+    messages: int
+    participants: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """An export file that was read through once and is what it claims to be.
+
+    `skipped` counts what is left out, by reason; `unsupported` what came as a placeholder or as bare text, by kind;
+    `notes` are sentences for the owner. `messages` reads the file once more, one message at a time.
+    """
+
+    chats: tuple[ExportedChat, ...]
+    skipped: Mapping[str, int]
+    unsupported: Mapping[str, int]
+    notes: tuple[str, ...]
+    messages: Callable[[], Iterator[ExportedMessage]]

@@ -162,6 +162,7 @@ class App:
             now=self._now,
             spending=self.spending,
         )
+        self.library.state.running = self.backend.status
 
     def _build_brain(self) -> Brain:
         model = self.settings.model

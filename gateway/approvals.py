@@ -219,8 +219,10 @@ def _pressed(message: InboundMessage) -> tuple[str, str]:
 
 
 def _is_plain(message: InboundMessage) -> bool:
-    """Whether the message is nothing but words to the agent: no file, no change of an earlier one."""
-    return message.kind == "text" and not message.attachments and message.edits is None and message.wants_answer
+    """Whether the message is nothing but words: no file, no change of an earlier one. In a group what is written
+    without a mention wants no answer, and may still be a number that answers the question."""
+    is_words = message.kind == "text" and not message.attachments and message.edits is None
+    return is_words and (message.wants_answer or message.is_group)
 
 
 def literal(text: str) -> str:

@@ -96,6 +96,9 @@ class OwnerBackend:
     async def search(self, query: Mapping[str, str]) -> Json:
         return await self._asked(self.introspect.memory_search_json(self._context(), _args(query)))
 
+    async def usage(self, query: Mapping[str, str]) -> Json:
+        return await self._asked(self.introspect.state.usage_report_json(self._context(), _args(query)))
+
     @staticmethod
     async def _asked(answer: Any) -> Any:
         try:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from gateway import cli_conversations, cli_heartbeat, cli_memory, cli_queue
+from gateway import cli_conversations, cli_heartbeat, cli_import, cli_memory, cli_queue, cli_sessions
 from gateway.cli_help import HELP
-from gateway.cli_options import Home, Json, place
+from gateway.cli_options import After, Before, Home, Json, given, place
 
 
 class _Root(TyperGroup):
@@ -31,6 +31,8 @@ app = typer.Typer(
 for name, group in {
     "memory": cli_memory.app,
     "conversations": cli_conversations.app,
+    "sessions": cli_sessions.app,
+    "import": cli_import.app,
     "queue": cli_queue.app,
     "heartbeat": cli_heartbeat.app,
 }.items():
@@ -86,6 +88,25 @@ def status(
     from gateway.cli_status import status as show
 
     show(place(home), link=link, as_json=as_json)
+
+
+@app.command()
+def usage(
+    period: Annotated[
+        Literal["today", "yesterday", "week", "month", "all"], typer.Option(help="Which days; week is seven, month 30.")
+    ] = "today",
+    after: After = None,
+    before: Before = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """What model calls took and cost.
+
+    Days given with --after and --before count instead of the period.
+    """
+    from gateway.cli_usage import usage as show
+
+    show(place(home), given(period=period, after=after, before=before), as_json=as_json)
 
 
 @app.command()

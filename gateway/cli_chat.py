@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.cli_errors import FAILED, failed, used_wrongly
+from gateway.cli_errors import FAILED, CliError, failed, used_wrongly
 from gateway.cli_lines import Line, line_to
 from gateway.cli_options import Place
 from gateway.cli_output import Wrap, clean, columns, complain, one_line, print_json, remark, say
@@ -109,14 +109,22 @@ def ask(line: Line, text: str, conversation: str | None, answer: Answer) -> Answ
             if data.get("state") == "open" and not line.consent(data["id"], _agrees(data)):
                 complain("This question is no longer open.")
         elif kind == "done":
-            answer.whole(data["message"])
+            if data["message"] is not None:
+                answer.whole(data["message"])
             if not _is_open(line, answer.conversation, n):
                 return answer
-        elif kind == "error" and not _is_open(line, answer.conversation, n):
-            raise failed("turn", f"The answer broke off: {data.get('message', '')}.", "The message is kept; ask again.")
+        elif kind == "error" and (data.get("kept") or not _is_open(line, answer.conversation, n)):
+            raise _broken_off(data)
         elif kind == "status" and data.get("state") == "command":
             return _read(line, answer, n)
     raise failed("line", "The line broke off before the answer came.", "The message is kept and will be answered.")
+
+
+def _broken_off(data: Mapping[str, Any]) -> CliError:
+    """The failure for an `error` event; `kept`: the message waits for the network."""
+    if data.get("kept"):
+        return failed("network", data["message"], "It is answered by the gateway: hudhud run.")
+    return failed("turn", f"The answer broke off: {data.get('message', '')}.", "The message is kept; ask again.")
 
 
 def _agrees(question: Mapping[str, Any]) -> bool:

@@ -11,6 +11,7 @@ Start
   init                     ask a few questions, write the settings and workspace
   run                      the gateway, until Ctrl-C
   status                   what runs, the channels, the queue, the next jobs
+  usage                    what model calls cost
 
 Talk
   chat [TEXT]              one message, or a chat in the terminal
@@ -22,6 +23,10 @@ Memory
   memory save FACT         keep a fact
   conversations list       the conversations of all channels
   conversations read ID    one conversation
+  import whatsapp FILE     take in an exported chat, .txt or .zip
+  import telegram FILE     take in result.json, of an account or a chat
+  sessions search QUERY    find words in past sessions
+  sessions history KEY     the messages of one session
 
 Queue and clock
   queue list               waiting messages, replies that did not arrive

@@ -42,17 +42,18 @@ _EXAMPLE = """Write for example: hudhud tool memory_search '{"query": "passport"
 
 async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) -> ToolResult:
     from agent.amygdala import shown
-    from agent.cerebellum import Cerebellum
+    from agent.cerebellum import BUILT_IN, Cerebellum
     from agent.motor import Motor
     from agent.types import ToolCall, Turn
     from agent.wernicke import Wernicke
 
     async with opened(place, fresh=True) as library:
         _show_channels(place, library)
-        cerebellum = Cerebellum(library.functions())
+        workspace = place.home / "workspace"
+        cerebellum = Cerebellum(library.functions(), (BUILT_IN, workspace / "skills"), workspace=workspace)
         spec = cerebellum.spec(name)
         if spec is None:
-            names = ", ".join(spec.name for spec in cerebellum.definitions("owner"))
+            names = ", ".join(spec.name for spec in cerebellum.tools("owner"))
             raise no_such(f"There is no tool {name}.", f"There are {names}.")
         context = owner_call()
         call = Wernicke().check_call(ToolCall(context.turn_id, name, args), (spec,))
@@ -86,7 +87,13 @@ def _show_channels(place: Place, library: Library) -> None:
                 "off", "no gateway runs", "Start it with `hudhud run`."
             )
         return
-    for channel in client.get("/api/status")["channels"]:
+    found = client.get("/api/status")
+
+    async def running() -> dict[str, Any]:
+        return found
+
+    library.state.running = running
+    for channel in found["channels"]:
         report = library.health.add(channel["channel"], enabled=channel["enabled"])
         report.state(channel["state"], channel["detail"], channel["remedy"])
         library.health.known(

@@ -24,7 +24,7 @@ FIRST_CONFIG = """\
 # [agent]
 # timezone = "Asia/Riyadh"
 
-# A real model, by any OpenAI-compatible server:
+# A real model: "anthropic", "openai" (with base_url any server that speaks its protocol), "deepseek" or "ollama":
 # [model]
 # provider = "openai"
 # name = "gpt-5-mini"

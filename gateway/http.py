@@ -8,11 +8,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from gateway.health import Health
 from gateway.limits import REQUEST_BYTES_MAX
 
 LOG = logging.getLogger(__name__)
+
+UNREAD = logging.getLogger(f"{__name__}.unread")
+"""Where the server speaks of requests that it could not read."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -30,8 +34,14 @@ class HttpServer:
         self._health = health
         self._app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=[_errors])
         self._app.add_routes([web.get("/healthz", self._healthz), web.get("/readyz", self._readyz), *routes])
+        UNREAD.addFilter(_without_request)
         self._runner = web.AppRunner(
-            self._app, access_log=None, handle_signals=False, shutdown_timeout=1.0, handler_cancellation=True
+            self._app,
+            access_log=None,
+            logger=UNREAD,
+            handle_signals=False,
+            shutdown_timeout=1.0,
+            handler_cancellation=True,
         )
         self.address = ""
 
@@ -58,6 +68,14 @@ class HttpServer:
         """503 while starting or stopping. A channel that is down does not fail it: it is in the body."""
         body = {"ready": self._health.ready, **self._health.channels()}
         return web.json_response(body, status=200 if self._health.ready else 503)
+
+
+def _without_request(record: logging.LogRecord) -> bool:
+    """The error quotes the line that could not be read: it may hold a token, a cookie or a code."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, HttpProcessingError):
+        record.exc_info, record.exc_text = None, None
+    return True
 
 
 @web.middleware

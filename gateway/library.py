@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from agent.cortex.search import Cortex
 from agent.hippocampus.knowledge import Knowledge
 from agent.types import JsonObject, ToolFunction
 from channels import registry
+from gateway import __version__
 from gateway.config import Settings
 from gateway.health import Health
 from gateway.store import Store
@@ -34,6 +35,7 @@ class Library:
     cortex: Cortex
     introspect: Introspect
     health: Health
+    state: LibraryState
     zone: ZoneInfo
 
     @classmethod
@@ -46,10 +48,17 @@ class Library:
         await cortex.open()
         health = Health(now)
         knowledge = Knowledge(workspace, cortex)
+        state = LibraryState(health, store, cortex)
         introspect = Introspect(
-            cortex, knowledge, store.transcripts, _State(health), settings.zone, aliases=registry.ALIASES
+            cortex,
+            knowledge,
+            store.transcripts,
+            state,
+            settings.zone,
+            list_files=Files(workspace, settings.zone).list_files,
+            aliases=registry.ALIASES,
         )
-        return cls(home, store, cortex, introspect, health, settings.zone)
+        return cls(home, store, cortex, introspect, health, state, settings.zone)
 
     def functions(self) -> dict[str, dict[str, ToolFunction]]:
         """The code of the tools, by capability and name."""
@@ -66,11 +75,32 @@ class Library:
         await self.store.close()
 
 
-class _State:
-    """`agent.types.StateSource`."""
+class LibraryState:
+    """`agent.types.StateSource`. `running` is the state of the gateway that runs on this home; None: none does."""
 
-    def __init__(self, health: Health) -> None:
+    def __init__(self, health: Health, store: Store, cortex: Cortex) -> None:
         self._health = health
+        self._store = store
+        self._cortex = cortex
+        self.running: Callable[[], Awaitable[JsonObject]] | None = None
 
     async def channels(self) -> JsonObject:
         return self._health.channels()
+
+    async def status(self) -> JsonObject:
+        if self.running is not None:
+            return await self.running()
+        return {
+            "version": __version__,
+            "uptime_seconds": None,
+            "queue": {"waiting": await self._store.waiting_count()},
+            **self._health.channels(),
+            "next_jobs": [],
+            "index": {"indexing": self._cortex.indexing},
+        }
+
+    async def usage(self, after: datetime | None, before: datetime | None) -> JsonObject:
+        return await self._store.usage(after, before)
+
+    async def performance(self, since: datetime) -> JsonObject:
+        return await self._store.performance(since)

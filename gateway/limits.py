@@ -32,3 +32,5 @@ APPROVAL_SECONDS = 600.0
 """How long the owner has to answer a question; then the answer is no."""
 SEND_WAIT_SECONDS = 20.0
 """How long a tool that sends a message waits to hear that it arrived."""
+IMPORT_BATCH_MESSAGES = 250
+"""Saved in one transaction by an import; a gateway that runs beside it waits no longer than for one of these."""

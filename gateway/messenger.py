@@ -9,6 +9,7 @@ from agent.capabilities.messages.tools import Delivery as Sent
 from agent.capabilities.messages.tools import Recipient
 from channels.channel import Channel
 from channels.message import Address
+from channels.registry import CHANNELS
 from gateway.limits import SEND_WAIT_SECONDS
 from gateway.outbox import Outbox
 from gateway.people import People
@@ -46,13 +47,18 @@ class Messenger:
             known.append(Recipient(address.session_key, names))
         return known
 
+    async def here(self, session_key: str) -> Recipient | None:
+        address = await self._store.address_of(session_key)
+        return Recipient(session_key) if address is not None and address.channel in CHANNELS else None
+
     async def send(self, key: str, address: str, text: str) -> Sent:
         delivery = await self._store.delivery(key)
         if delivery is None:
             channel, _, chat = address.partition(":")
-            info = self._channels[channel].info
+            to = await self._store.address_of(address) or Address(channel, chat)
+            info = self._channels[to.channel].info
             delivery = await self._store.notice(
-                Address(channel, chat), info.conversations, text, key, info.saved_is_sent, self._now(), role="assistant"
+                to, info.conversations, text, key, info.saved_is_sent, self._now(), role="assistant"
             )
             self._outbox.put(delivery)
         return _sent(await self._outbox.settled(delivery, self._wait_seconds))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.types import Person, Viewer
 from channels.message import Address, InboundMessage
 from channels.registry import CHANNELS
 from gateway.config import Settings
@@ -52,8 +51,3 @@ class People:
             return self.home()
         channel, _, chat = target.partition(":")
         return Address(channel, chat) if chat and channel in CHANNELS else None
-
-
-def viewer(person: Person, session_key: str) -> Viewer:
-    """What a person's tools may see: the owner all, an allowed person this chat."""
-    return Viewer(person, None if person.rights == "owner" else frozenset({session_key}))

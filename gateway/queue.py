@@ -240,6 +240,8 @@ class Queue:
             key, now = f"no-line:{claim.turn_id}:{claim.attempts}", self._now()
             told = await self._store.notice(first.address, info.conversations, text, key, info.saved_is_sent, now)
             self._outbox.put(told)
+            about = {"conversation": claim.conversation_id, "turn": claim.turn_id, "message": text, "kept": True}
+            self._observe("error", about)
         asyncio.get_running_loop().call_later(
             self._retry_seconds, lambda: self.wake(claim.session_key, scheduled=scheduled)
         )
@@ -313,6 +315,7 @@ class Queue:
             previous_at=claim.history[-1].at if claim.history else None,
             may_ask=first.origin == "person",
             earlier_calls=earlier_calls(claim.reply_so_far),
+            session_keys=claim.session_keys,
         )
 
     async def _finish(self, claim: Claim, result: TurnResult) -> None:

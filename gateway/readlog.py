@@ -159,14 +159,16 @@ class ReadLog:
 
         def consume(lines: list[LogLine]) -> tuple[int, int, int]:
             last = lines[-1].seq if lines else chat.written
-            if chat.suspect:
+            # A file of another length than it was left at: an import beside the running gateway wrote to it.
+            suspect = chat.suspect or _size(chat.path) != chat.size_bytes
+            if suspect:
                 heal(chat.path)
                 present = _present(chat.path, chat.size_bytes)
                 lines = [line for line in lines if _identity(line.fields) not in present]
             data = _bytes(lines)
             if data:
                 self._append(chat.path, data)
-            return len(lines), last, _size(chat.path) if chat.suspect else chat.size_bytes + len(data)
+            return len(lines), last, _size(chat.path) if suspect else chat.size_bytes + len(data)
 
         async with chat.lock:
             count, chat.written, chat.size_bytes = await self._retry(
@@ -202,7 +204,8 @@ class ReadLog:
                 continue
             async with chat.lock:
                 seq = chat.written
-                size = await asyncio.to_thread(_sync, chat.path)
+                # What another process appended is not behind `seq`.
+                size = min(await asyncio.to_thread(_sync, chat.path), chat.size_bytes)
                 chat.dirty = False
             await self._store.mark_log(chat.channel, chat.chat, seq, size)
 

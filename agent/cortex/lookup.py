@@ -53,7 +53,7 @@ class Filters:
     channel: str | None = None
     chat: str | None = None
     sender: str | None = None
-    role: str | None = None
+    roles: tuple[str, ...] | None = None
     after: int | None = None
     before: int | None = None
 
@@ -62,7 +62,7 @@ class Filters:
         """True when rows must be looked at, beyond what the full-text expression says."""
         return any(
             value is not None
-            for value in (self.sources, self.sessions, self.channel, self.chat, self.role, self.after, self.before)
+            for value in (self.sources, self.sessions, self.channel, self.chat, self.roles, self.after, self.before)
         )
 
     def parameters(self) -> dict[str, object]:
@@ -72,7 +72,7 @@ class Filters:
             "sessions": sessions_parameter(self.sessions),
             "channel": self.channel,
             "chat": self.chat,
-            "role": self.role,
+            "roles": None if self.roles is None else json.dumps(self.roles),
             "after": self.after,
             "before": self.before,
         }
@@ -81,10 +81,10 @@ class Filters:
         """The same test for one record, but for the sender."""
         return (
             (self.sources is None or record.source in self.sources)
-            and (self.sessions is None or record.session_key in self.sessions)
+            and _is_seen(record, self.sessions)
             and (self.channel is None or record.channel == self.channel)
             and (self.chat is None or record.chat == self.chat)
-            and (self.role is None or record.role == self.role)
+            and (self.roles is None or record.role in self.roles)
             and (self.after is None or record.at >= self.after)
             and (self.before is None or record.at < self.before)
         )
@@ -105,12 +105,29 @@ def sessions_parameter(sessions: frozenset[str] | None) -> str | None:
     return None if sessions is None else json.dumps(sorted(sessions))
 
 
-def search(conn: sqlite3.Connection, text: str, filters: Filters, limit: int) -> list[Hit]:
-    """The best `limit` hits, best first."""
+def search(
+    conn: sqlite3.Connection,
+    text: str,
+    filters: Filters,
+    limit: int,
+    snippet_chars: int = SNIPPET_CHARS,
+    *,
+    exact: bool = False,
+) -> list[Hit]:
+    """The best `limit` hits, best first. `exact`: each holds words of the query, none is there as a likely answer."""
     query = parse_query(text)
-    scored = _scored(conn, query, filters)
+    scored = _scored(conn, query, filters, exact=exact)
     weights = _token_weights(conn, query)
-    return [_hit(conn, record, score, weights) for score, record in without_doubles(scored, limit)]
+    return [_hit(conn, record, score, weights, snippet_chars) for score, record in without_doubles(scored, limit)]
+
+
+def of_day(conn: sqlite3.Connection, filters: Filters, limit: int) -> list[Hit]:
+    """What belongs to the days between `after` and `before`: summaries first, then messages in their order."""
+    if filters.sessions == frozenset():
+        return []
+    found = conn.execute(_SQL["of-day"], filters.parameters() | {"limit": limit}).fetchall()
+    rows = _records(conn, "records", [id_ for (id_,) in found])
+    return [_hit(conn, rows[id_], 0.0, {}) for (id_,) in found]
 
 
 def conversations(conn: sqlite3.Connection, text: str, filters: Filters, limit: int) -> list[str]:
@@ -149,7 +166,7 @@ def candidates(conn: sqlite3.Connection, text: str, sessions: frozenset[str] | N
     useful = [
         (-score, rows[-id_])
         for score, id_ in best
-        if -id_ in rows and not is_echo(rows[-id_], said) and (sessions is None or rows[-id_].session_key in sessions)
+        if -id_ in rows and not is_echo(rows[-id_], said) and _is_seen(rows[-id_], sessions)
     ]
     return [_hit(conn, record, score, weights) for score, record in without_doubles(useful, limit)]
 
@@ -178,7 +195,14 @@ def moment(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def _scored(conn: sqlite3.Connection, query: Query, filters: Filters) -> list[tuple[float, Record]]:
+def _is_seen(record: Record, sessions: frozenset[str] | None) -> bool:
+    """Others than the owner see what was said in their sessions, not the calls of tools."""
+    return sessions is None or (record.part == 0 and record.session_key in sessions)
+
+
+def _scored(
+    conn: sqlite3.Connection, query: Query, filters: Filters, *, exact: bool = False
+) -> list[tuple[float, Record]]:
     plan = _plan(conn, query, filters)
     if plan is None:
         return []
@@ -190,7 +214,7 @@ def _scored(conn: sqlite3.Connection, query: Query, filters: Filters) -> list[tu
     found: dict[int, float] = dict(conn.execute(_SQL[name], parameters).fetchall())
     records = _within(_records(conn, "records", list(found)), found)
     records |= _records(conn, "records-around", list(records)[:SURROUNDED_RECORDS])
-    is_question = len(query.words) >= ASKED_WORDS_MIN and not query.phrases and filters.sender is None
+    is_question = not exact and len(query.words) >= ASKED_WORDS_MIN and not query.phrases and filters.sender is None
     return [
         (score, record)
         for score, record in ranked(query, plan.weights, found, list(records.values()))
@@ -276,7 +300,13 @@ def _records(conn: sqlite3.Connection, name: str, ids: Sequence[int]) -> dict[in
     return {row[0]: Record(*row[:-1], cut=bool(row[-1])) for row in rows}
 
 
-def _hit(conn: sqlite3.Connection, record: Record, score: float, weights: Mapping[str, float]) -> Hit:
+def _hit(
+    conn: sqlite3.Connection,
+    record: Record,
+    score: float,
+    weights: Mapping[str, float],
+    snippet_chars: int = SNIPPET_CHARS,
+) -> Hit:
     text = record.text
     if record.cut:
         text = conn.execute(_SQL["body"], (record.id,)).fetchone()[0]
@@ -285,7 +315,7 @@ def _hit(conn: sqlite3.Connection, record: Record, score: float, weights: Mappin
         context=record.context,
         source=record.source,
         title=record.title,
-        snippet=snippet(text, weights, SNIPPET_CHARS) or record.title,
+        snippet=snippet(text, weights, snippet_chars) or record.title,
         sender=record.sender,
         role=record.role,
         channel=record.channel,
@@ -293,4 +323,5 @@ def _hit(conn: sqlite3.Connection, record: Record, score: float, weights: Mappin
         message_id=record.message_id,
         at=moment(record.at),
         score=round(score, 4),
+        session_key=record.session_key,
     )

@@ -94,13 +94,44 @@ class Cortex:
             channel=channel or None,
             chat=chat or None,
             sender=sender or None,
-            role=role or None,
-            after=None if first is None else int(first.timestamp() * 1000),
-            before=None if end is None else int(end.timestamp() * 1000),
+            roles=(role,) if role else None,
+            after=_ms(first),
+            before=_ms(end),
         )
         limit = max(1, min(limit, SEARCH_HITS_MAX))
         hits = await self._ask(lambda conn: lookup.search(conn, query, filters, limit), [])
         hint = None if hits else await self._hint(viewer, query)
+        return SearchAnswer(tuple(hits), self.indexing, hint)
+
+    async def said(
+        self,
+        viewer: Viewer,
+        query: str,
+        *,
+        session_key: str | None,
+        roles: tuple[str, ...],
+        after: str | None,
+        before: str | None,
+        limit: int,
+        snippet_chars: int,
+    ) -> SearchAnswer:
+        """The best messages of these roles, no calls of tools, in one session or in all; without a hint."""
+        first, end = self.bounds(after, before)
+        sessions = viewer.session_keys
+        if session_key is not None:
+            sessions = frozenset({session_key} if sessions is None or session_key in sessions else ())
+        filters = Filters(sources=("conversation",), sessions=sessions, roles=roles, after=_ms(first), before=_ms(end))
+        hits = await self._ask(lambda conn: lookup.search(conn, query, filters, limit, snippet_chars, exact=True), [])
+        return SearchAnswer(tuple(hits), self.indexing)
+
+    async def of_day(self, viewer: Viewer, day: str, *, sources: str | None, limit: int) -> SearchAnswer:
+        """What belongs to a day YYYY-MM-DD in the owner's zone: summaries first, then messages in their order."""
+        first, end = self.bounds(day, day)
+        filters = Filters(
+            sources=_sources(sources, viewer), sessions=viewer.session_keys, after=_ms(first), before=_ms(end)
+        )
+        hits = await self._ask(lambda conn: lookup.of_day(conn, filters, limit), [])
+        hint = None if hits else "Nothing is remembered of that day."
         return SearchAnswer(tuple(hits), self.indexing, hint)
 
     async def conversations(
@@ -291,6 +322,10 @@ def day_start(text: str, zone: ZoneInfo, days: int = 0) -> datetime:
     except (ValueError, OverflowError):
         raise ToolFailure(f"{text[:40]!r} is no date; write it as YYYY-MM-DD.") from None
     return datetime(day.year, day.month, day.day, tzinfo=zone)
+
+
+def _ms(at: datetime | None) -> int | None:
+    return None if at is None else int(at.timestamp() * 1000)
 
 
 def _is_ready(conn: sqlite3.Connection) -> bool:

@@ -73,6 +73,7 @@ class Api:
             get("/api/conversations/{id}", self._checked(self._conversation)),
             get("/api/search", self._checked(self._search)),
             get("/api/status", self._checked(self._status)),
+            get("/api/usage", self._checked(self._usage)),
             get("/api/runs", self._checked(self._runs)),
             get("/api/link", self._checked(self._link)),
             post("/api/deliveries/{key}/retry", self._checked(self._retry)),
@@ -206,6 +207,9 @@ class Api:
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
         return _json(await self._backend.status())
+
+    async def _usage(self, request: web.Request) -> web.StreamResponse:
+        return _json(await _queried(self._backend.usage(dict(request.query))))
 
     async def _runs(self, request: web.Request) -> web.StreamResponse:
         return _json(await self._backend.runs())

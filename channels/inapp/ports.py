@@ -23,7 +23,7 @@ class NotDone(Exception):
 class Backend(Protocol):
     """The owner's view of the running gateway. Every result is the JSON shape of docs/formats.md.
 
-    `conversations` and `search` raise BadQuery.
+    `conversations`, `search` and `usage` raise BadQuery.
     """
 
     async def conversation_for_message(self, wanted: str | None, key: str) -> str:
@@ -41,6 +41,8 @@ class Backend(Protocol):
         ...
 
     async def search(self, query: Mapping[str, str]) -> Json: ...
+
+    async def usage(self, query: Mapping[str, str]) -> Json: ...
 
     async def status(self) -> Json: ...
 

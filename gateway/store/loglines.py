@@ -46,7 +46,7 @@ def _fields(row: sqlite3.Row) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "id": sent_ids[0] if sent_ids else row["message_id"],
         "at": from_ms(row["sent_at"] if sent else row["at"]).isoformat(timespec="milliseconds"),
-        "dir": "out" if sent else "in",
+        "dir": "out" if sent or row["role"] == "owner" else "in",
         "kind": row["kind"],
         "sender": {"id": row["sender_id"], "name": row["sender_name"]},
         "text": row["original_text"] if row["original_text"] is not None else row["text"],

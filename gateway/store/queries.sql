@@ -103,8 +103,15 @@ SELECT seq, turn_id FROM message WHERE state IN ('waiting', 'running') AND state
 UPDATE tool_call SET outcome = 'interrupted', ended_at = :now
 WHERE outcome IS NULL AND message_seq IN (SELECT reply_seq FROM turn WHERE state = 'running')
 
+-- name: interrupt_calls_of_turn
+UPDATE tool_call SET outcome = 'interrupted', ended_at = :now
+WHERE outcome IS NULL AND message_seq = (SELECT reply_seq FROM turn WHERE id = :id)
+
 -- name: history
-SELECT seq, n, role, sender_name, text, turn_id, round, rounds, call_count, at FROM message
+SELECT seq, n, role, sender_name, text, turn_id, round, rounds, call_count, at, rights, (
+    SELECT asked.rights FROM message AS asked WHERE asked.turn_id = message.turn_id AND asked.role = 'user' LIMIT 1
+  ) AS asked_by
+FROM message
 WHERE conversation_id = :conversation_id AND n < :n AND state NOT IN ('waiting', 'running', 'cancelled')
   AND command IS NULL ORDER BY n DESC LIMIT :limit
 
@@ -165,7 +172,7 @@ SELECT delivery.updated_at AS at FROM log_entry JOIN delivery ON delivery.key = 
 WHERE log_entry.channel = :channel ORDER BY log_entry.seq DESC LIMIT 1
 
 -- name: last_received
-SELECT saved_at AS at FROM message WHERE channel = :channel AND dedupe_key IS NOT NULL ORDER BY seq DESC LIMIT 1
+SELECT saved_at AS at FROM message WHERE channel = :channel AND dedupe_key IS NOT NULL AND origin <> 'import' ORDER BY seq DESC LIMIT 1
 
 -- name: log_lines
 SELECT log_entry.seq AS entry_seq, log_entry.channel AS log_channel, log_entry.chat AS log_chat, message.*,
@@ -207,6 +214,9 @@ WHERE channel = :channel AND chat = :old_chat
 -- name: move_deliveries
 UPDATE delivery SET chat = :new_chat WHERE channel = :channel AND chat = :old_chat
   AND state IN ('planned', 'sending', 'retry')
+
+-- name: address_of
+SELECT channel, chat, thread FROM conversation WHERE session_key = :session_key LIMIT 1
 
 -- name: name_in
 SELECT message.sender_name FROM conversation JOIN message ON message.conversation_id = conversation.id AND message.n = 1
@@ -316,3 +326,38 @@ VALUES (:at, :provider, :model, :input_tokens, :output_tokens, :cache_read_token
 -- name: spent_since
 SELECT coalesce(sum(cost_usd), 0) AS cost_usd, coalesce(sum(input_tokens + output_tokens + cache_write_tokens), 0) AS tokens
 FROM usage WHERE at >= :since
+
+-- name: usage_between
+SELECT provider, model, count(*) AS requests, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+  sum(cache_read_tokens) AS cache_read_tokens, sum(cache_write_tokens) AS cache_write_tokens,
+  coalesce(sum(cost_usd), 0.0) AS cost_usd, sum(cost_usd IS NULL) AS unpriced_requests
+FROM usage WHERE at >= :after AND at < :before GROUP BY provider, model
+ORDER BY sum(cost_usd) DESC, count(*) DESC, provider, model
+
+-- name: turns_since
+SELECT state, count(*) AS count, avg(ended_at - started_at) / 1000.0 AS average_seconds,
+  max(ended_at - started_at) / 1000.0 AS longest_seconds
+FROM turn WHERE started_at >= :since AND ended_at IS NOT NULL GROUP BY state ORDER BY count(*) DESC, state
+
+-- name: tools_since
+SELECT tool_call.name, count(*) AS calls, sum(tool_call.outcome <> 'success') AS not_successful,
+  avg(tool_call.ended_at - tool_call.started_at) / 1000.0 AS average_seconds
+FROM turn JOIN tool_call ON tool_call.message_seq = turn.reply_seq
+WHERE turn.started_at >= :since AND tool_call.ended_at IS NOT NULL
+GROUP BY tool_call.name ORDER BY count(*) DESC, tool_call.name LIMIT 40
+
+-- name: sessions_of_allowed
+SELECT DISTINCT session_key FROM message
+WHERE rights = 'allowed' AND channel = :channel AND sender_id = :sender_id LIMIT 1000
+
+-- name: session_conversations
+SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
+WHERE session_key = :session_key AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
+ORDER BY created_at, id
+
+-- name: touch_imported
+UPDATE conversation SET updated_at = :updated_at, ended_at = :updated_at, message_count = :message_count,
+  last_text = CASE WHEN :last_text = '' THEN last_text ELSE :last_text END WHERE id = :id
+
+-- name: heard_message
+SELECT at, text FROM message WHERE channel = :channel AND dedupe_key = :dedupe_key

@@ -150,6 +150,7 @@ def finish(connection: sqlite3.Connection, indexer: Indexer, result: Result) -> 
     delivery = None
     if row is not None and row["text"] and result.target is not None:
         delivery = _deliver(connection, indexer, result, row, result.target)
+    connection.execute(SQL["interrupt_calls_of_turn"], {"id": result.turn_id, "now": to_ms(result.now)})
     connection.execute(
         SQL["finish_turn"],
         {

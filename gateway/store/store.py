@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from agent.usage import ModelCall
-from channels.message import Address
-from gateway.store import deliveries, inbound, loglines, results, turns
+from channels.message import Address, ExportedMessage
+from gateway.store import deliveries, imported, inbound, loglines, reports, results, turns
 from gateway.store.database import Database
 from gateway.store.indexing import Indexer
 from gateway.store.runs import StoredRuns
@@ -53,6 +53,10 @@ class Store:
 
     async def accept(self, new: NewMessage) -> Saved:
         return await self._database.write(lambda c: inbound.accept(c, self._indexer, new))
+
+    async def add_imported(self, batch: Sequence[ExportedMessage], now: datetime) -> imported.BatchSaved:
+        """Saves a batch of an export file in one transaction; what is there already is left as it is."""
+        return await self._database.write(lambda c: imported.add_batch(c, self._indexer, batch, now))
 
     async def command_message(self, seq: int) -> TakenMessage:
         """The message of a saved command."""
@@ -103,6 +107,15 @@ class Store:
             )
 
         return await self._database.write(work)
+
+    async def address_of(self, session_key: str) -> Address | None:
+        """Where a session is; None when nothing was ever said there."""
+
+        def work(connection: sqlite3.Connection) -> Address | None:
+            row = connection.execute(SQL["address_of"], {"session_key": session_key}).fetchone()
+            return None if row is None else Address(row["channel"], row["chat"], row["thread"])
+
+        return await self._database.read(work)
 
     async def name_in(self, session_key: str) -> str:
         """What the person of a private chat was called at last; empty when nobody wrote there yet."""
@@ -263,6 +276,14 @@ class Store:
             return row["cost_usd"], row["tokens"]
 
         return await self._database.read(work)
+
+    async def usage(self, after: datetime | None, before: datetime | None) -> dict[str, Any]:
+        """What the model calls from `after` to `before` (exclusive) came to, in all and by model."""
+        return await self._database.read(lambda c: reports.usage(c, after, before))
+
+    async def performance(self, since: datetime) -> dict[str, Any]:
+        """How the turns and calls since a time went."""
+        return await self._database.read(lambda c: reports.performance(c, since))
 
     # Read logs
 

@@ -97,6 +97,14 @@ class StoredTranscripts:
 
         return await self._database.read(work)
 
+    async def session(self, viewer: Viewer, session_key: str) -> list[ConversationRecord]:
+        parameters = {"session_key": safe_text(session_key), "keys": _keys(viewer)}
+        return await self._database.read(
+            lambda c: [
+                conversation_record(row) for row in c.execute(SQL["session_conversations"], parameters).fetchall()
+            ]
+        )
+
     async def messages(
         self, conversation_id: str, first: int | None = None, last: int | None = None
     ) -> list[MessageRecord]:

@@ -6,6 +6,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from channels.message import Address
@@ -68,9 +69,18 @@ def take(connection: sqlite3.Connection, session_key: str, now: datetime) -> Cla
         session_key,
         first["conversation_id"],
         tuple(taken(row) for row in together),
-        _history(connection, first["conversation_id"], first["n"]),
+        _history(connection, first["conversation_id"], first["n"], is_owner=first["rights"] == "owner"),
         _reply_so_far(connection, turn_id),
+        _own_sessions(connection, first),
     )
+
+
+def _own_sessions(connection: sqlite3.Connection, first: sqlite3.Row) -> tuple[str, ...]:
+    """Where the person who wrote this message wrote before, as one who is let in."""
+    if first["rights"] != "allowed":
+        return ()
+    person = {"channel": first["channel"], "sender_id": first["sender_id"]}
+    return tuple(row[0] for row in connection.execute(SQL["sessions_of_allowed"], person).fetchall())
 
 
 def _together(waiting: Sequence[sqlite3.Row]) -> list[sqlite3.Row]:
@@ -108,11 +118,23 @@ def taken(row: sqlite3.Row) -> TakenMessage:
     )
 
 
-def _history(connection: sqlite3.Connection, conversation_id: str, before_n: int) -> tuple[HistoryMessage, ...]:
+def _history(
+    connection: sqlite3.Connection, conversation_id: str, before_n: int, *, is_owner: bool
+) -> tuple[HistoryMessage, ...]:
+    """What was said before. In a group the owner is told which words are others', and they are not told what the
+    owner's tools found."""
     rows = connection.execute(
         SQL["history"], {"conversation_id": conversation_id, "n": before_n, "limit": HISTORY_MESSAGES_MAX}
     ).fetchall()
-    return tuple(_history_message(connection, row) for row in reversed(rows))
+    return tuple(_as_heard(_history_message(connection, row), row, is_owner) for row in reversed(rows))
+
+
+def _as_heard(message: HistoryMessage, row: sqlite3.Row, is_owner: bool) -> HistoryMessage:
+    if not is_owner and row["asked_by"] == "owner":
+        return replace(message, rounds=(), calls=())
+    if is_owner and message.role == "user" and row["rights"] != "owner":
+        return replace(message, said_by=message.sender_name or "somebody")
+    return message
 
 
 def _history_message(connection: sqlite3.Connection, row: sqlite3.Row) -> HistoryMessage:

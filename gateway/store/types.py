@@ -130,7 +130,8 @@ class HistoryCall:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """An earlier message of the conversation, oldest first in a list."""
+    """An earlier message of the conversation, oldest first in a list. `said_by`: who said it, where that is not the
+    owner and the owner asks."""
 
     n: int
     role: str
@@ -141,6 +142,7 @@ class HistoryMessage:
     rounds: tuple[str, ...]
     calls: tuple[HistoryCall, ...]
     at: datetime | None = None
+    said_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,8 @@ class Claim:
     messages: tuple[TakenMessage, ...]
     history: tuple[HistoryMessage, ...]
     reply_so_far: HistoryMessage | None
+    session_keys: tuple[str, ...] = ()
+    """The sessions in which an allowed person wrote; empty for the owner, who sees all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.motor import Motor
+from agent.motor import Motor, call_context
 from agent.types import CallContext, EarlierCall, ToolCall, ToolFailure, ToolResult, ToolSpec
 from tests.fakes.turns import GUEST, FakeClock, a_turn
 
@@ -170,3 +170,9 @@ async def test_a_disk_that_cannot_be_written_does_not_fail_the_call(tmp_path: Pa
     (tmp_path / "brain").write_text("a file where a folder should be")
     result = await a_motor(FakeTools("fine"), tmp_path).run_task(a_turn(), CALL, ONCE)
     assert result.ok
+
+
+def test_a_guest_s_tools_see_the_guest_s_own_sessions_and_the_owner_s_see_all() -> None:
+    guest = a_turn(person=GUEST, session_key="telegram:-5", session_keys=("telegram:2",))
+    assert call_context(guest, FakeClock()()).viewer.session_keys == {"telegram:-5", "telegram:2"}
+    assert call_context(a_turn(), FakeClock()()).viewer.session_keys is None

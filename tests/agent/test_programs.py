@@ -77,7 +77,7 @@ async def test_a_stop_ends_the_whole_group(tmp_path: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     for pid in pids.read_text().split():
-        await until(lambda pid=pid: not alive(int(pid)))
+        await until(lambda pid=pid: not alive(int(pid)), 30)
 
 
 async def test_what_it_leaves_in_the_background_ends_with_it(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ HEAVY = {
     "aiohttp",
     "aiosqlite",
     "apscheduler",
+    "ijson",
     "jinja2",
     "markdown_it",
     "nh3",

@@ -68,6 +68,7 @@ LIBRARIES = {
     "mcp_types": ("agent/mcp",),
     "telegram": ("channels/telegram",),
     "telegramify_markdown": ("channels/telegram",),
+    "ijson": ("channels/telegram",),
     "openai": ("agent/providers",),
     "tree_sitter": ("agent/amygdala",),
     "tree_sitter_bash": ("agent/amygdala",),

@@ -176,6 +176,14 @@ class TestIntrospect(CapabilityContract):
             "conversation_read": {"id": mine},
             "memory_save": {"fact": "A quokka is an animal."},
             "channel_status": {},
+            "sessions_search": {"query": "falcon"},
+            "sessions_history": {"session_key": "telegram:7"},
+            "usage_report": {},
+            "wolffish_recall": {"query": "falcon"},
+            "wolffish_status": {},
+            "wolffish_performance": {},
+            "wolffish_memory": {},
+            "wolffish_list_files": {},
         }
         guest = CallContext(guest_viewer, "telegram:8", theirs, "t", AT)
         yield World(

@@ -253,6 +253,8 @@ class StoreContract:
         guest = Viewer(Person("telegram:7", "Sara", "allowed"), frozenset({"telegram:7"}))
         assert [c.id for c in await store.transcripts.conversations(guest)] == [mine.conversation_id]
         assert await store.transcripts.conversation(guest, other.conversation_id) == []
+        assert [c.id for c in await store.transcripts.session(guest, "telegram:7")] == [mine.conversation_id]
+        assert await store.transcripts.session(guest, "telegram:8") == []
         assert {c.id for c in await store.transcripts.conversations(OWNER)} == {
             mine.conversation_id,
             other.conversation_id,

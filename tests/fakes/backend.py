@@ -118,6 +118,11 @@ class FakeBackend:
         hits = [hit for hit in self.hits if words in hit["snippet"].lower()]
         return {"hits": hits, "indexing": False, "hint": None}
 
+    async def usage(self, query: Mapping[str, str]) -> Json:
+        if query.get("period") == "yesteryear":
+            raise BadQuery("period is 'yesteryear'.")
+        return {"period": query.get("period", "today"), "requests": 0, "models": []}
+
     async def status(self) -> Json:
         return self.state
 

@@ -140,6 +140,11 @@ class FakeTranscripts:
         seen = [record for record, _ in self._held.values() if _sees(viewer, record)]
         return [record for record in seen if record.id == part] or [record for record in seen if part in record.id]
 
+    async def session(self, viewer: Viewer, session_key: str) -> list[ConversationRecord]:
+        return [
+            record for record, _ in self._held.values() if _sees(viewer, record) and record.session_key == session_key
+        ]
+
     async def messages(
         self, conversation_id: str, first: int | None = None, last: int | None = None
     ) -> list[MessageRecord]:

@@ -18,6 +18,10 @@ class FakeMessenger:
     async def recipients(self) -> Sequence[Recipient]:
         return self.known
 
+    async def here(self, session_key: str) -> Recipient | None:
+        found = [one for one in self.known if f"{session_key}:".startswith(f"{one.address}:")]
+        return found[0] if found else None
+
     async def send(self, key: str, address: str, text: str) -> Delivery:
         self.sent.append((key, address, text))
         return self.state

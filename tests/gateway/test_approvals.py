@@ -406,3 +406,14 @@ async def test_from_a_message_on_telegram_to_the_call_that_runs(tmp_path: Path) 
             knowledge = "".join(path.read_text() for path in (tmp_path / "h").rglob("knowledge/*.md"))
             assert "The key is under the mat." in knowledge
             assert "The mat is red." not in knowledge
+
+
+async def test_a_bare_number_of_the_owner_answers_in_a_group_without_a_mention(tmp_path: Path) -> None:
+    asks = Asks()
+    async with hub(tmp_path / "h", asks) as core:
+        await core.say("clean up", chat="-5", is_group=True, is_mention=True)
+        await asked(core)
+        await core.say("yes", chat="-5", is_group=True, wants_answer=False)
+        await core.say("2", chat="-5", is_group=True, wants_answer=False)
+        await core.quiet()
+        assert core.channel.texts[1:] == ["clean up: False"]

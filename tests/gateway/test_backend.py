@@ -57,6 +57,15 @@ async def test_a_repeated_key_is_the_same_message_wherever_it_is_posted_again(
     assert gateway.rows("SELECT count(*) FROM message WHERE role = 'user'") == [(2,)]
 
 
+async def test_what_was_spent_is_told_by_period(backend: OwnerBackend) -> None:
+    found = await backend.usage({"period": "month"})
+    assert (found["period"], found["requests"], found["models"]) == ("month", 0, [])
+    assert (await backend.usage({"period": "all", "after": "2027-01-01"}))["period"] == "2027-01-01/"
+    for odd in ({"period": "year"}, {"before": "soon"}):
+        with pytest.raises(BadQuery):
+            await backend.usage(odd)
+
+
 async def test_equal_keys_at_the_same_moment_are_one_message(gateway: Program) -> None:
     body = {"text": "hello", "key": "k1", "conversation": "new"}
     posted = await asyncio.gather(*(gateway.post("/api/messages", body) for _ in range(8)))

@@ -135,3 +135,14 @@ async def test_a_stop_with_a_reader_of_the_events_does_not_hang(tmp_path: Path) 
         async with asyncio.timeout(4):
             await gateway.app.stop()
         response.close()
+
+
+async def test_a_request_that_cannot_be_read_leaves_none_of_itself_in_the_log(server: HttpServer, caplog: Any) -> None:
+    port = int(server.address.rpartition(":")[2])
+    for line in ("GET /?code=the-secret\xe9 HTTP/1.1", "GET / HTTP/1.1\r\nAuthorization: Bearer the-secret\x01"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"{line}\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        assert b"400" in await reader.readline()
+        writer.close()
+    assert "127.0.0.1" in caplog.text
+    assert "the-secret" not in caplog.text

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.types import Person
 from channels.message import Address, InboundMessage
 from gateway.config import Settings
-from gateway.people import People, viewer
+from gateway.people import People
 
 SETTINGS = {"channels": {"telegram": {"enabled": True, "owner": 7, "allow": [8]}}}
 
@@ -65,8 +64,3 @@ def test_the_owners_home_is_the_channel_they_carry_along_else_the_page() -> None
 )
 def test_a_target_is_an_address_or_nothing(target: str, address: Address | None) -> None:
     assert people().address(target) == address
-
-
-def test_the_owner_sees_all_and_everyone_else_this_chat() -> None:
-    assert viewer(Person("telegram:7", "Omar", "owner"), "telegram:7").session_keys is None
-    assert viewer(Person("telegram:8", "Guest", "allowed"), "telegram:8").session_keys == frozenset({"telegram:8"})

@@ -110,6 +110,19 @@ async def test_people_of_a_group_are_not_mixed_in_one_turn(tmp_path: Path) -> No
         assert [turn.person.rights for turn in script.turns] == ["owner", "owner", "allowed", "owner"]
 
 
+async def test_a_guest_s_turn_knows_the_sessions_in_which_that_guest_wrote(tmp_path: Path) -> None:
+    script = Script()
+    script.gate.set()
+    async with hub(tmp_path / "h", script) as core:
+        await core.say("from the owner", chat="-6")
+        await core.say("in a group", chat="-5", sender=GUEST)
+        await core.quiet()
+        await core.say("alone", chat=GUEST, sender=GUEST)
+        await core.quiet()
+        assert [set(turn.session_keys) for turn in script.turns if turn.text == "from the owner"] == [set()]
+        assert set(script.turns[-1].session_keys) == {"telegram:-5", f"telegram:{GUEST}"}
+
+
 async def test_what_comes_during_a_turn_is_offered_between_rounds_and_answered_by_it(tmp_path: Path) -> None:
     began, go_on = asyncio.Event(), asyncio.Event()
 

@@ -100,6 +100,9 @@ async def test_prices_come_from_the_list_and_an_unknown_model_has_none() -> None
     known = await price("openai", "gpt-5-mini", usage)
     assert known == Decimal("0.0003375")
     assert await price("openai", "no-such-model", usage) is None
+    assert await price("ollama", "qwen3:8b", usage, local=True) == 0
+    assert await price("openai", "model-of-the-house", usage, local=True) == 0
+    assert await price("openai", "gpt-5-mini", usage, local=True) == known  # through a proxy on this machine
     from zoneinfo import ZoneInfo
 
     line = usage_line(ModelCall(NOON, "openai", "", usage, None), ZoneInfo("UTC"))

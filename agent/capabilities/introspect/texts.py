@@ -21,7 +21,7 @@ from agent.types import ConversationRecord, JsonObject, MessageRecord, ToolCallR
 WHAT = ("all", "messages", "tools")
 DETAIL = ("brief", "full")
 _LAST_TEXT_CHARS = 100
-_INDEXING = "The index is still being built: there may be more."
+INDEXING = "The index is still being built: there may be more."
 
 
 def search_answer(answer: SearchAnswer, zone: ZoneInfo) -> str:
@@ -30,12 +30,12 @@ def search_answer(answer: SearchAnswer, zone: ZoneInfo) -> str:
     if not blocks:
         blocks.append(f"No hits. {answer.hint or ''}".strip())
     if answer.indexing:
-        blocks.append(_INDEXING)
+        blocks.append(INDEXING)
     return "\n\n".join(blocks)
 
 
 def _head(hit: Hit, zone: ZoneInfo) -> str:
-    at = _time(hit.at, zone) if hit.at else ""
+    at = time(hit.at, zone) if hit.at else ""
     who = one_line(hit.sender or (hit.role if hit.source == "conversation" else ""))
     role = f" ({hit.role})" if hit.sender and hit.role else ""
     where = f"{hit.channel}:{one_line(hit.chat)}" if hit.channel else ""
@@ -51,7 +51,7 @@ def conversation_list(records: Sequence[ConversationRecord], zone: ZoneInfo) -> 
     for record in records:
         title = f" · {one_line(record.title)}" if record.title else ""
         lines.append(
-            f"[{record.id}] {_time(record.updated_at, zone)} · {record.channel}:{one_line(record.chat)}{title}"
+            f"[{record.id}] {time(record.updated_at, zone)} · {record.channel}:{one_line(record.chat)}{title}"
             f" · {record.message_count} messages"
         )
         if record.last_text:
@@ -91,7 +91,7 @@ def _message(
         marks = f" [{', '.join(message.flags)}]" if message.flags else ""
         files = "".join(f"\n[{_attachment(item)}]" for item in message.attachments)
         text = body(_cut(message.text, chars, ref))
-        yield f"#{message.n} {_time(message.at, zone)} {who}{role}{marks}\n{text}{files}"
+        yield f"#{message.n} {time(message.at, zone)} {who}{role}{marks}\n{text}{files}"
     if what != "messages":
         chars = READ_OUTPUT_FULL_CHARS if detail == "full" else READ_OUTPUT_BRIEF_CHARS
         for call in message.tool_calls:
@@ -124,11 +124,34 @@ def channel_states(states: JsonObject, zone: ZoneInfo) -> str:
         facts += [str(state["detail"])] if state.get("detail") else []
         for key, words in (("last_receive_at", "last receive"), ("last_send_at", "last send")):
             at = state.get(key)
-            facts.append(f"{words} {_time(datetime.fromisoformat(at), zone) if at else 'never'}")
+            facts.append(f"{words} {time(datetime.fromisoformat(at), zone) if at else 'never'}")
         facts += [f"to do: {state['remedy']}"] if state.get("remedy") else []
         lines.append(f"{state.get('channel')}: {'; '.join(facts)}")
     return "\n".join(lines) or "No channel is switched on."
 
 
-def _time(at: datetime, zone: ZoneInfo) -> str:
+def session_hit(hit: Hit, zone: ZoneInfo) -> str:
+    """A message that was found, with the key of its session."""
+    at = f" {time(hit.at, zone)}" if hit.at else ""
+    return f"[{hit.ref}]{at} · {hit.role} · sessionKey {one_line(hit.session_key)}\n{' '.join(hit.snippet.split())}"
+
+
+def session_message(message: MessageRecord, ref: str, cut: bool, zone: ZoneInfo) -> str:
+    """A message of a session with its calls."""
+    who = one_line(message.sender) or message.role
+    role = f" ({message.role})" if who != message.role else ""
+    marks = f" [{', '.join(message.flags)}]" if message.flags else ""
+    files = "".join(f"\n[{_attachment(item)}]" for item in message.attachments)
+    calls = "".join(f"\n\n{_call(call, 1 << 30, '', f'[{ref}.{call.n}]')}" for call in message.tool_calls)
+    more = f"\n[Cut; whole: memory_get {ref}]" if cut else ""
+    return f"[{ref}] {time(message.at, zone)} {who}{role}{marks}\n{body(message.text)}{files}{calls}{more}"
+
+
+def shortened(text: str, chars_max: int) -> str:
+    """The beginning of a text, with `…` in the last place of a longer one."""
+    return text if len(text) <= chars_max else f"{text[: chars_max - 1]}…"
+
+
+def time(at: datetime, zone: ZoneInfo) -> str:
+    """As people read it, in the owner's zone."""
     return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -1,19 +1,24 @@
-"""The retrieval tools: search, open, list, read and save what is remembered; the state of the channels."""
+"""The retrieval tools: search, open, list, read and save what is remembered."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from agent.capabilities.introspect import texts
+from agent.capabilities.introspect.arguments import choice, number, owners_only, required, text
+from agent.capabilities.introspect.sessions import SessionIndex, Sessions
 from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json
+from agent.capabilities.introspect.state import Remembered, State
 from agent.limits import (
     CONVERSATIONS_DEFAULT,
     CONVERSATIONS_MAX,
     GET_RECORDS_DEFAULT,
     READ_MESSAGES_DEFAULT,
+    RECALL_HITS_DEFAULT,
+    RECALL_HITS_MAX,
     SEARCH_HITS_DEFAULT,
     SEARCH_HITS_MAX,
 )
@@ -35,9 +40,18 @@ READ_MESSAGES_MAX = 200
 """So many messages one call reads; the answer says how to go on."""
 MATCHING_CONVERSATIONS = 400
 NAMED_CONVERSATIONS = 8
+RECALLED: Mapping[str, str | None] = {
+    "all": None,
+    "episodes": "episode",
+    "tasks": "task",
+    "feedback": "feedback",
+    "knowledge": "knowledge",
+    "conversations": "conversation",
+}
+"""The sources of `wolffish_recall`, and those of the index that they are."""
 
 
-class MemoryIndex(Protocol):
+class MemoryIndex(SessionIndex, Remembered, Protocol):
     """What the tools ask of the memory index."""
 
     async def search(
@@ -57,9 +71,9 @@ class MemoryIndex(Protocol):
 
     async def conversations(self, viewer: Viewer, query: str, *, channel: str | None, limit: int) -> list[str]: ...
 
-    async def get(self, viewer: Viewer, ref: str, limit: int) -> str: ...
+    async def of_day(self, viewer: Viewer, day: str, *, sources: str | None, limit: int) -> SearchAnswer: ...
 
-    def bounds(self, after: str | None, before: str | None) -> tuple[datetime | None, datetime | None]: ...
+    async def get(self, viewer: Viewer, ref: str, limit: int) -> str: ...
 
 
 class SavedFact(Protocol):
@@ -84,7 +98,7 @@ class Introspect:
     """The tools' code. Arguments are JSON; each tool raises ToolFailure with one sentence.
 
     The methods that end in `_json` give the shapes of docs/formats.md, for the same arguments.
-    `aliases`: other names of channels.
+    `list_files` is the tool that lists the workspace. `aliases`: other names of channels.
     """
 
     def __init__(
@@ -95,14 +109,16 @@ class Introspect:
         state: StateSource,
         zone: ZoneInfo,
         *,
+        list_files: ToolFunction,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self._cortex = cortex
         self._knowledge = knowledge
         self._transcripts = transcripts
-        self._state = state
         self._zone = zone
         self._aliases = dict(aliases or {})
+        self.sessions = Sessions(cortex, transcripts, zone, self._aliases)
+        self.state = State(state, cortex, zone, list_files)
 
     def functions(self) -> dict[str, ToolFunction]:
         """Each tool by its name in SKILL.md."""
@@ -112,7 +128,15 @@ class Introspect:
             "memory_save": self.memory_save,
             "conversation_list": self.conversation_list,
             "conversation_read": self.conversation_read,
-            "channel_status": self.channel_status,
+            "wolffish_recall": self.wolffish_recall,
+            "sessions_search": self.sessions.sessions_search,
+            "sessions_history": self.sessions.sessions_history,
+            "usage_report": self.state.usage_report,
+            "channel_status": self.state.channel_status,
+            "wolffish_status": self.state.wolffish_status,
+            "wolffish_performance": self.state.wolffish_performance,
+            "wolffish_memory": self.state.wolffish_memory,
+            "wolffish_list_files": self.state.wolffish_list_files,
         }
 
     async def memory_search(self, ctx: CallContext, args: JsonObject) -> str:
@@ -122,8 +146,8 @@ class Introspect:
         return (await self.search(ctx.viewer, args)).as_json()
 
     async def memory_get(self, ctx: CallContext, args: JsonObject) -> str:
-        limit = _number(args, "limit", GET_RECORDS_DEFAULT, GET_RECORDS_MAX)
-        return await self._cortex.get(ctx.viewer, _required(args, "ref"), limit)
+        limit = number(args, "limit", GET_RECORDS_DEFAULT, GET_RECORDS_MAX)
+        return await self._cortex.get(ctx.viewer, required(args, "ref"), limit)
 
     async def memory_save(self, ctx: CallContext, args: JsonObject) -> str:
         saved = await self._save(ctx, args)
@@ -144,37 +168,46 @@ class Introspect:
 
     async def conversation_read(self, ctx: CallContext, args: JsonObject) -> str:
         record, messages = await self.conversation(ctx, args)
-        what, detail = _choice(args, "what", texts.WHAT), _choice(args, "detail", texts.DETAIL)
+        what, detail = choice(args, "what", texts.WHAT), choice(args, "detail", texts.DETAIL)
         return texts.conversation(record, messages, self._zone, what=what, detail=detail)
 
     async def conversation_read_json(self, ctx: CallContext, args: JsonObject) -> dict[str, Any]:
         return conversation_json(*await self.conversation(ctx, args))
 
-    async def channel_status(self, ctx: CallContext, args: JsonObject) -> str:
-        if ctx.viewer.session_keys is not None:
-            raise ToolFailure("Only the owner may see the state of the channels.")
-        return texts.channel_states(await self._state.channels(), self._zone)
+    async def wolffish_recall(self, ctx: CallContext, args: JsonObject) -> str:
+        owners_only(ctx, "recall what was done")
+        limit = number(args, "limit", RECALL_HITS_DEFAULT, RECALL_HITS_MAX)
+        sources = RECALLED[choice(args, "source", tuple(RECALLED))]
+        query, day = text(args, "query"), text(args, "date")
+        if query is None and day is None:
+            raise ToolFailure("Give a query, a date, or both.")
+        if query is None:
+            answer = await self._cortex.of_day(ctx.viewer, str(day), sources=sources, limit=limit)
+        else:
+            wanted = {"query": query, "sources": sources, "after": day, "before": day, "limit": limit}
+            answer = await self.search(ctx.viewer, wanted)
+        return texts.search_answer(answer, self._zone)
 
     async def search(self, viewer: Viewer, args: JsonObject) -> SearchAnswer:
         """The answer to `memory_search`."""
         return await self._cortex.search(
             viewer,
-            _required(args, "query", blank=True),
-            sources=_text(args, "sources"),
-            after=_text(args, "after"),
-            before=_text(args, "before"),
+            required(args, "query", blank=True),
+            sources=text(args, "sources"),
+            after=text(args, "after"),
+            before=text(args, "before"),
             channel=self._channel(args),
-            chat=_text(args, "chat"),
-            sender=_text(args, "sender"),
-            role=_text(args, "role"),
-            limit=_number(args, "limit", SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX),
+            chat=text(args, "chat"),
+            sender=text(args, "sender"),
+            role=text(args, "role"),
+            limit=number(args, "limit", SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX),
         )
 
     async def conversations(self, viewer: Viewer, args: JsonObject) -> list[ConversationRecord]:
         """The answer to `conversation_list`: newest update first, with a `query` the best match first."""
-        limit = _number(args, "limit", CONVERSATIONS_DEFAULT, CONVERSATIONS_MAX)
-        after, before = self._cortex.bounds(_text(args, "after"), _text(args, "before"))
-        channel, query = self._channel(args), _text(args, "query")
+        limit = number(args, "limit", CONVERSATIONS_DEFAULT, CONVERSATIONS_MAX)
+        after, before = self._cortex.bounds(text(args, "after"), text(args, "before"))
+        channel, query = self._channel(args), text(args, "query")
         if query is None:
             return await self._transcripts.conversations(
                 viewer, channel=channel, after=after, before=before, limit=limit
@@ -190,14 +223,18 @@ class Introspect:
 
     async def conversation(self, ctx: CallContext, args: JsonObject) -> tuple[ConversationRecord, list[MessageRecord]]:
         """The answer to `conversation_read`: the conversation and the messages asked for."""
-        record = await self._named(ctx, _required(args, "id").strip())
+        record = await self._named(ctx, required(args, "id").strip())
         first, last = args.get("from"), args.get("to")
         last = record.message_count if last is None else max(1, int(last))
         first = max(1, last - READ_MESSAGES_DEFAULT + 1) if first is None else max(1, int(first))
         if first > last:
             raise ToolFailure(f"from is {first}, to is {last}: the range is empty.")
         last = min(last, first + READ_MESSAGES_MAX - 1)
-        return record, await self._transcripts.messages(record.id, first, last)
+        messages = await self._transcripts.messages(record.id, first, last)
+        if ctx.viewer.session_keys is not None:
+            # In a group the calls of the owner hold what is the owner's.
+            messages = [replace(message, tool_calls=()) for message in messages]
+        return record, messages
 
     async def _named(self, ctx: CallContext, part: str) -> ConversationRecord:
         part = part.removeprefix("conversation:").partition("#")[0]
@@ -212,41 +249,11 @@ class Introspect:
         return found[0]
 
     async def _save(self, ctx: CallContext, args: JsonObject) -> SavedFact:
-        if ctx.viewer.session_keys is not None:
-            raise ToolFailure("Only the owner may save facts.")
+        owners_only(ctx, "save facts")
         return await self._knowledge.save(
-            _required(args, "fact"), _text(args, "type") or "technical", _text(args, "topic"), _text(args, "replaces")
+            required(args, "fact"), text(args, "type") or "technical", text(args, "topic"), text(args, "replaces")
         )
 
     def _channel(self, args: JsonObject) -> str | None:
-        name = _text(args, "channel")
+        name = text(args, "channel")
         return self._aliases.get(name, name) if name else None
-
-
-def _text(args: JsonObject, name: str) -> str | None:
-    """An optional text; blank counts as not given."""
-    value = args.get(name)
-    text = "" if value is None else str(value).strip()
-    return text or None
-
-
-def _required(args: JsonObject, name: str, *, blank: bool = False) -> str:
-    value = str(args.get(name, ""))
-    if not blank and not value.strip():
-        raise ToolFailure(f"{name} is missing.")
-    return value
-
-
-def _number(args: JsonObject, name: str, default: int, most: int) -> int:
-    """A number between 1 and `most`."""
-    try:
-        return max(1, min(int(args.get(name) or default), most))
-    except (TypeError, ValueError):
-        raise ToolFailure(f"{name} must be a whole number from 1 to {most}.") from None
-
-
-def _choice(args: JsonObject, name: str, allowed: Sequence[str]) -> str:
-    value = _text(args, name) or allowed[0]
-    if value not in allowed:
-        raise ToolFailure(f"{name} is {value[:40]!r}; it can be {', '.join(allowed)}.")
-    return value

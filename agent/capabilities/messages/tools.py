@@ -37,6 +37,10 @@ class Messenger(Protocol):
         """Every chat of a known person: the owner's and those of the people the owner lets in."""
         ...
 
+    async def here(self, session_key: str) -> Recipient | None:
+        """The chat of a session; None when nothing can be sent there (a run of the clock)."""
+        ...
+
     async def send(self, key: str, address: str, text: str) -> Delivery:
         """One message to a recipient's address. The same key is the same message: it is never sent twice. Returns
         when the message has arrived or failed, or after some seconds as `waiting`."""
@@ -75,13 +79,13 @@ class Messages:
     async def _recipient(self, ctx: CallContext, to: str) -> Recipient:
         """The chat meant: this one, an address, or the one chat of a name. Raises ToolFailure."""
         known = await self._messenger.recipients()
-        wanted = to or ctx.session_key
-        found = [one for one in known if one.address == wanted]
+        if not to:
+            here = await self._messenger.here(ctx.session_key)
+            found = [] if here is None else [here]
+        else:
+            found = [one for one in known if one.address == to]
         if not found and to:
             found = [one for one in known if any(name.casefold() == to.casefold() for name in one.names)]
-        if not found and not to:
-            # A thread of a known chat is that chat.
-            found = [one for one in known if ctx.session_key.startswith(f"{one.address}:")]
         if len(found) == 1:
             return found[0]
         if found:

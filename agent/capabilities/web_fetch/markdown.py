@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import unescape
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 # fmt: off
 _BLOCKS = frozenset({
@@ -223,7 +223,10 @@ class _Reader:
             url = urljoin(self.base_url, href.strip())
         except ValueError:
             return ""
-        return url if href and url.startswith(("http://", "https://", "mailto:")) else ""
+        if not href or not url.startswith(("http://", "https://", "mailto:")):
+            return ""
+        # An address has no such characters; left as they are they could end the link, or look like markup.
+        return quote(url, safe="%/:=&?~#+!$,;'@*[]", errors="replace")
 
     def _bullet(self) -> str:
         if not self._lists or self._lists[-1] < 0:

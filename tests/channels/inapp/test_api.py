@@ -163,6 +163,8 @@ async def test_lists_search_and_state(client: Client, backend: FakeBackend) -> N
     assert (await get(client, "/api/conversations?limit=many"))[1]["error"]["code"] == "bad_query"
     assert (await get(client, "/api/search?query=A"))[1]["hits"][0]["ref"] == "conversation:c#1"
     assert (await get(client, "/api/search?query=%20"))[0] == 400
+    assert (await get(client, "/api/usage?period=week"))[1]["period"] == "week"
+    assert (await get(client, "/api/usage?period=yesteryear"))[1]["error"]["code"] == "bad_query"
     assert (await get(client, "/api/status"))[1]["version"] == "0.1.0"
     assert (await get(client, "/api/runs"))[1] == {"runs": []}
 
