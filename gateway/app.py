@@ -284,6 +284,7 @@ class App:
         """What the last run left: lines the logs lack, replies on their way, messages that wait."""
         await self.readlog.start()
         self.queue.run_ended = self._run_ended
+        self.queue.allowed_tools = self.runner.tools
         self._stack.push_async_callback(self.inbox.close)
         self._stack.push_async_callback(self.outbox.close)
         self._stack.push_async_callback(self.queue.close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
@@ -96,6 +96,7 @@ class Queue:
         self._active: set[asyncio.Task[None]] = set()
         self._open = True
         self.run_ended: RunEnded | None = None
+        self.allowed_tools: Callable[[str], Sequence[str]] = lambda job: ()
 
     async def recover(self) -> int:
         """At start: everything that waited or ran when the program ended waits again. How many sessions."""
@@ -305,15 +306,11 @@ class Queue:
             origin="scheduled" if first.origin == "scheduled" else "person",
             channel=first.address.channel,
             style="" if channel is None else channel.info.style,
-            files=tuple(
-                str(attachment["path"])
-                for message in claim.messages
-                for attachment in message.attachments
-                if attachment.get("path")
-            ),
+            files=claim.files,
             history=prompt_history(claim.history, claim.conversation_id),
             previous_at=claim.history[-1].at if claim.history else None,
             may_ask=first.origin == "person",
+            allows=tuple(self.allowed_tools(first.address.chat_id)) if first.origin == "scheduled" else (),
             earlier_calls=earlier_calls(claim.reply_so_far),
             session_keys=claim.session_keys,
         )

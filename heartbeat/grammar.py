@@ -18,7 +18,7 @@ from heartbeat.headings import BadSchedule, parse_clock, parse_duration, parse_s
 from heartbeat.limits import NAME_CHARS_MAX
 from heartbeat.types import Fault, Job, Kind, Parsed
 
-HONOURED = frozenset({"name", "zone", "target", "grace", "catchup"})
+HONOURED = frozenset({"name", "zone", "target", "tools", "grace", "catchup"})
 """The markers this version acts on. A job with another one is off, so that no wish is silently ignored."""
 
 _HEADING = re.compile(r" {0,3}##(?!#)[ \t]*(.*?)(?:[ \t]+#+)?[ \t]*")

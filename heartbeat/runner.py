@@ -383,11 +383,14 @@ class Runner:
                 raise CannotRun(f"`{job.name}` {reason}.")
             return DueRun(job, now, 0.0, job.target or self._target)
 
+    def tools(self, name: str) -> tuple[str, ...]:
+        """The tools that a job's `tools:` line lets it use unasked."""
+        return self._watched[name].job.tools if name in self._watched else ()
+
     def _named(self, name: str) -> _Watched:
-        watched = self._watched.get(name)
-        if watched is None:
+        if name not in self._watched:
             raise UnknownJob(name)
-        return watched
+        return self._watched[name]
 
 
 def _past(watched: _Watched, last: Run | None) -> str | None:

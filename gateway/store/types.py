@@ -159,6 +159,12 @@ class Claim:
     session_keys: tuple[str, ...] = ()
     """The sessions in which an allowed person wrote; empty for the owner, who sees all."""
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The workspace paths of what came with the messages."""
+        attachments = (attachment for message in self.messages for attachment in message.attachments)
+        return tuple(str(attachment["path"]) for attachment in attachments if attachment.get("path"))
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:

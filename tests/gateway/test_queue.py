@@ -394,3 +394,20 @@ async def test_without_a_network_messages_wait_and_are_answered_when_the_line_is
         assert "kept" in core.channel.texts[0]
         assert core.channel.texts[1] == "re: hello"
         assert len(tries) == 4
+
+
+async def test_a_run_of_the_clock_may_use_what_its_job_allows_and_cannot_ask(tmp_path: Path) -> None:
+    script = Script()
+    script.gate.set()
+    async with hub(tmp_path / "h", script) as core:
+        core.queue.allowed_tools = lambda job: ("run_command",) if job == "tidy" else ()
+        await core.say("tick", channel="heartbeat", chat="tidy", origin="scheduled", answers_nowhere=True)
+        await core.say("tick", channel="heartbeat", chat="other", origin="scheduled", answers_nowhere=True)
+        await core.say("hello")
+        await core.quiet()
+        seen = {(turn.origin, turn.session_key.split(":")[1]): (turn.allows, turn.may_ask) for turn in script.turns}
+        assert seen == {
+            ("scheduled", "tidy"): (("run_command",), False),
+            ("scheduled", "other"): ((), False),
+            ("person", OWNER): ((), True),
+        }

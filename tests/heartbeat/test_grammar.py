@@ -64,7 +64,7 @@ def test_unset_markers_leave_the_choice_to_the_settings() -> None:
         ("Summary: what is new", "line 3: `summary:` is no marker"),
         ("ملاحظة: اقرأ البريد", "line 3: `ملاحظة:` is no marker"),
         ("name: " + "x" * 101, "line 3: a name is one line of at most 100 characters"),
-        ("tools: run_command", "line 3: this version does not act on `tools:`"),
+        ("files: a.md", "line 3: this version does not act on `files:`"),
         ("quiet: 22:00-07:00", "line 3: this version does not act on `quiet:`"),
         ("quiet: late", "line 3: `late` are no hours"),
     ],
