@@ -109,10 +109,10 @@ class OwnerBackend:
     def _context(self) -> CallContext:
         return CallContext(OWNER, self.page, "", "", self.now())
 
-    async def stop(self, conversation_id: str) -> bool:
+    async def stop(self, conversation_id: str, guest: str | None = None) -> bool:
         """Takes a conversation's id, or the key of a session."""
         if ":" in conversation_id:
-            return await self.queue.stop(conversation_id)
+            return await self.queue.stop(conversation_id, guest)
         found = await self.store.transcripts.conversation(OWNER, conversation_id)
         if len(found) != 1 or found[0].id != conversation_id:
             raise UnknownConversation(conversation_id)

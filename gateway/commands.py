@@ -15,8 +15,8 @@ _COMMAND = re.compile(r"/([A-Za-z_]+)(?:\s+(.*))?\s*\Z", re.DOTALL)
 class Desk(Protocol):
     """What commands steer."""
 
-    async def stop(self, session_key: str, /) -> bool:
-        """Ends the running turn of a session; False when none runs."""
+    async def stop(self, session_key: str, guest: str | None = None, /) -> bool:
+        """Ends the running turn of a session, of a guest (a sender's id) only their own; False when none runs."""
         ...
 
     async def status(self) -> dict[str, Any]: ...
@@ -31,6 +31,7 @@ class Request:
     """A command as it was typed: where, by whom, in which language its sender writes."""
 
     session_key: str
+    sender_id: str
     argument: str
     is_owner: bool
     language: Language
@@ -74,7 +75,7 @@ async def _new(desk: Desk, request: Request) -> str:
 
 
 async def _stop(desk: Desk, request: Request) -> str:
-    if await desk.stop(request.session_key):
+    if await desk.stop(request.session_key, None if request.is_owner else request.sender_id):
         return {"en": "Stopped.", "ar": "توقّف."}[request.language]
     return {"en": "Nothing is running here.", "ar": "لا شيء قيد التنفيذ هنا."}[request.language]
 

@@ -174,6 +174,7 @@ class Inbox:
         await self._readlog.caught_up(message.address.channel, message.address.chat_id)
         request = commands.Request(
             message.address.session_key,
+            message.sender_id,
             found[1],
             message.rights == "owner",
             language_of(message.text, self._settings.agent.language),

@@ -122,10 +122,12 @@ class Queue:
         self._start_more()
         return lane.running is not None and not lane.again
 
-    async def stop(self, session_key: str) -> bool:
-        """Ends the running turn of a session; returns when it has ended. False when none runs."""
+    async def stop(self, session_key: str, guest: str | None = None) -> bool:
+        """Ends the running turn of a session, of a `guest` only their own; returns when it has ended. False: none."""
         lane = self._lanes.get(session_key)
         if lane is None or lane.running is None or lane.finishing:
+            return False
+        if guest is not None and (lane.claim is None or lane.claim.messages[0].sender_id != guest):
             return False
         self._cancel(lane, "stopped")
         await asyncio.wait({lane.running})

@@ -58,8 +58,8 @@ class Desk:
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
 
-    async def stop(self, session_key: str) -> bool:
-        return await self._queue.stop(session_key)
+    async def stop(self, session_key: str, guest: str | None = None) -> bool:
+        return await self._queue.stop(session_key, guest)
 
     async def more_budget(self) -> bool:
         return False

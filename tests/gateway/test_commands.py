@@ -20,7 +20,7 @@ class Desk:
         self.runs = runs
         self.stops: list[str] = []
 
-    async def stop(self, session_key: str) -> bool:
+    async def stop(self, session_key: str, guest: str | None = None) -> bool:
         self.stops.append(session_key)
         return self.runs
 
@@ -39,7 +39,7 @@ class Desk:
 async def answer(text: str, *, language: Language = "en", is_owner: bool = True, desk: Desk | None = None) -> str:
     found = parse(text)
     assert found is not None
-    return await run(found[0], desk or Desk(), Request("telegram:7", found[1], is_owner, language))
+    return await run(found[0], desk or Desk(), Request("telegram:7", "7", found[1], is_owner, language))
 
 
 @given(st.text())

@@ -411,3 +411,21 @@ async def test_a_run_of_the_clock_may_use_what_its_job_allows_and_cannot_ask(tmp
             ("scheduled", "other"): ((), False),
             ("person", OWNER): ((), True),
         }
+
+
+async def test_in_a_group_a_guest_stops_only_what_the_guest_asked_for(tmp_path: Path) -> None:
+    script = Script()
+    async with hub(tmp_path / "h", script) as core:
+        await core.say("of the owner", chat="-5", is_group=True, is_mention=True)
+        await script.begun.acquire()
+        await core.say("/stop", chat="-5", sender=GUEST, is_group=True, is_mention=True)
+        await until(lambda: core.channel.texts == ["Nothing is running here."])
+        script.gate.set()
+        await core.quiet()
+        assert core.channel.texts[1:] == ["re: of the owner"]
+        script.gate.clear()
+        await core.say("of the guest", chat="-5", sender=GUEST, is_group=True, is_mention=True)
+        await script.begun.acquire()
+        await core.say("/stop", chat="-5", sender=GUEST, is_group=True, is_mention=True)
+        await core.quiet()
+        assert core.channel.texts[2:] == ["Stopped."]
