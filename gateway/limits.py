@@ -16,8 +16,6 @@ CHANNEL_PAUSES_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 DATABASE_BUSY_SECONDS = 5.0
 COMMIT_ROWS_MAX = 256
 READLOG_RETRY_SECONDS = 2.0
-ONE_TIME_CODE_SECONDS = 600.0
-EVENTS_KEPT = 2_000
 STOP_SECONDS_MAX = 5.0
 """How long a clean stop waits for running turns before it leaves them to the next start."""
 READLOG_LAG_SECONDS = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from agent.files import append_lines
@@ -107,8 +107,3 @@ class Spending:
             given = int(more[1]) if len(more) == 2 and more[0] == start.isoformat() else 0
             self._day = _Day(start, cost_usd, tokens, given, warned == start.isoformat())
         return self._day
-
-    def ends_at(self) -> datetime:
-        """The next midnight in the owner's zone."""
-        now = self._now().astimezone(self._zone)
-        return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

@@ -11,6 +11,7 @@ import asyncio
 import importlib.util
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
@@ -61,8 +62,8 @@ class Reader(Protocol):
         ...
 
 
-class RemoteProvider:
-    """The frame; a provider fills in `name`, `own_address`, `library` and the methods that raise NotImplementedError.
+class RemoteProvider(ABC):
+    """The frame; a provider fills in `name`, `own_address`, `library` and the abstract methods.
 
     `own_address`: where the service lives when the settings name no base_url. `library`: the module of its SDK;
     `install`: what pip is given when that is missing. The SDK is imported in a thread by `warm()` or the first call.
@@ -136,17 +137,17 @@ class RemoteProvider:
         for chunk in reader.end():
             yield chunk
 
+    @abstractmethod
     def build_client(self) -> Any:
         """A new client of the SDK, its own retries off. Runs in a thread."""
-        raise NotImplementedError
 
+    @abstractmethod
     def request(self, prompt: Prompt, found: Mapping[str, Picture]) -> tuple[Json, Reader]:
         """The body of the request, and what reads the answer to it. `found`: the prompt's pictures by their path."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def open(self, client: Any, body: Json) -> Response:
         """Sends the request and returns when the head of a good answer is there. Raises ProviderError."""
-        raise NotImplementedError
 
     async def takes_pictures(self, client: Any) -> bool:
         """Whether the model is given pictures, where the settings do not rule it out."""

@@ -24,8 +24,6 @@ from gateway.store.types import (
     to_ms,
 )
 
-INTERRUPTED = "interrupted, not known whether it ran"
-
 
 def take(connection: sqlite3.Connection, session_key: str, now: datetime) -> Claim | None:
     """Begins the next turn of a session, or takes up one that broke off. None when nothing waits.
