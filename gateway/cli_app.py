@@ -139,3 +139,14 @@ def tool(
     from gateway.cli_tool import tool as call
 
     call(place(home), name, arguments, consent=yes, as_json=as_json)
+
+
+@app.command()
+def mcp(home: Home = None) -> None:
+    """Serve the retrieval tools to an MCP client, on stdin and stdout.
+
+    For programs such as editors and other agents; it works beside a running gateway.
+    """
+    from gateway.cli_mcp import serve
+
+    serve(place(home))

@@ -27,6 +27,7 @@ Memory
   import telegram FILE     take in result.json, of an account or a chat
   sessions search QUERY    find words in past sessions
   sessions history KEY     the messages of one session
+  mcp                      the retrieval tools for an MCP client, on stdio
 
 Queue and clock
   queue list               waiting messages, replies that did not arrive

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from channels.registry import CHANNELS
 from gateway.cli_errors import failed, no_such, used_wrongly
-from gateway.cli_library import opened, owner_call
+from gateway.cli_library import opened, owner_call, show_channels
 from gateway.cli_options import Place
 from gateway.cli_output import print_json, say
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from agent.amygdala import Amygdala
     from agent.cerebellum import Cerebellum
     from agent.types import ToolResult
-    from gateway.library import Library
 
 
 def tool(place: Place, name: str, arguments: str, *, consent: bool, as_json: bool) -> None:
@@ -48,7 +45,7 @@ async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) 
     from agent.wernicke import Wernicke
 
     async with opened(place, fresh=True) as library:
-        _show_channels(place, library)
+        show_channels(place, library)
         workspace = place.home / "workspace"
         cerebellum = Cerebellum(library.functions(), (BUILT_IN, workspace / "skills"), workspace=workspace)
         spec = cerebellum.spec(name)
@@ -76,30 +73,3 @@ def _gate(place: Place, cerebellum: Cerebellum) -> Amygdala:
     from agent.amygdala import Amygdala
 
     return Amygdala(cerebellum.patterns, place.home / "workspace", confirm=place.settings.safety.confirm)
-
-
-def _show_channels(place: Place, library: Library) -> None:
-    """Tells the library how the channels are: as the running gateway says, else that they are off."""
-    client = place.client()
-    if client is None:
-        for name in CHANNELS:
-            library.health.add(name, enabled=place.settings.channel(name).enabled).state(
-                "off", "no gateway runs", "Start it with `hudhud run`."
-            )
-        return
-    found = client.get("/api/status")
-
-    async def running() -> dict[str, Any]:
-        return found
-
-    library.state.running = running
-    for channel in found["channels"]:
-        report = library.health.add(channel["channel"], enabled=channel["enabled"])
-        report.state(channel["state"], channel["detail"], channel["remedy"])
-        library.health.known(
-            channel["channel"], received=_time(channel["last_receive_at"]), sent=_time(channel["last_send_at"])
-        )
-
-
-def _time(at: str | None) -> datetime | None:
-    return None if at is None else datetime.fromisoformat(at)

@@ -64,8 +64,8 @@ LIBRARIES = {
     "aiosqlite": ("gateway/store", "agent/cortex"),
     # web_fetch is a client of the web: it needs one whose look-ups it can check.
     "aiohttp": ("gateway/http", "channels/inapp", "channels/telegram", "agent/capabilities/web_fetch"),
-    "mcp": ("agent/mcp",),
-    "mcp_types": ("agent/mcp",),
+    "mcp": ("agent/mcp", "gateway/cli_mcp"),
+    "mcp_types": ("agent/mcp", "gateway/cli_mcp"),
     "telegram": ("channels/telegram",),
     "telegramify_markdown": ("channels/telegram",),
     "ijson": ("channels/telegram",),

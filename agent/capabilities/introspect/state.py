@@ -53,8 +53,12 @@ class State:
         return {"period": period, **await self._source.usage(start, end)}
 
     async def channel_status(self, ctx: CallContext, args: JsonObject) -> str:
+        return texts.channel_states(await self.channel_status_json(ctx, args), self._zone)
+
+    async def channel_status_json(self, ctx: CallContext, args: JsonObject) -> JsonObject:
+        """The shape of `channels status`."""
         owners_only(ctx, "see the state of the channels")
-        return texts.channel_states(await self._source.channels(), self._zone)
+        return await self._source.channels()
 
     async def wolffish_status(self, ctx: CallContext, args: JsonObject) -> str:
         owners_only(ctx, "see what runs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
@@ -34,6 +34,8 @@ from agent.types import (
     Transcripts,
     Viewer,
 )
+
+JsonFunction = Callable[[CallContext, JsonObject], Awaitable[Mapping[str, Any]]]
 
 GET_RECORDS_MAX = 500
 READ_MESSAGES_MAX = 200
@@ -137,6 +139,19 @@ class Introspect:
             "wolffish_performance": self.state.wolffish_performance,
             "wolffish_memory": self.state.wolffish_memory,
             "wolffish_list_files": self.state.wolffish_list_files,
+        }
+
+    def json_functions(self) -> dict[str, JsonFunction]:
+        """Those tools that have a shape in docs/formats.md, by name: they give it for the same arguments."""
+        return {
+            "memory_search": self.memory_search_json,
+            "memory_save": self.memory_save_json,
+            "conversation_list": self.conversation_list_json,
+            "conversation_read": self.conversation_read_json,
+            "sessions_search": self.sessions.sessions_search_json,
+            "sessions_history": self.sessions.sessions_history_json,
+            "usage_report": self.state.usage_report_json,
+            "channel_status": self.state.channel_status_json,
         }
 
     async def memory_search(self, ctx: CallContext, args: JsonObject) -> str:
