@@ -150,3 +150,34 @@ def mcp(home: Home = None) -> None:
     from gateway.cli_mcp import serve
 
     serve(place(home))
+
+
+@app.command()
+def backup(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The new file, such as hudhud-2027-01-31.tar.gz.")],
+    with_credentials: Annotated[
+        bool, typer.Option("--with-credentials", help="With the logins of WhatsApp and Telegram.")
+    ] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Copy the whole home into one file, while it runs or not.
+
+    The index is left out: it is built anew.
+    """
+    from gateway.cli_backup import backup as copy
+
+    copy(place(home), file, with_credentials=with_credentials, as_json=as_json)
+
+
+@app.command()
+def restore(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `hudhud backup` wrote.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Make a home of a backup, in a new or empty folder."""
+    from gateway.cli_backup import restore as make
+    from gateway.config import home_folder
+
+    make(file, home_folder(home), as_json=as_json)

@@ -38,6 +38,10 @@ Queue and clock
   heartbeat run NAME       run one now
   heartbeat history        what ran, was late, skipped or missed
 
+Keep
+  backup FILE              the whole home in one file, while it runs or not
+  restore FILE             a home of a backup, in a new or empty folder
+
 Options of every command
   --home DIR               home folder; else $HUDHUD_HOME, else ~/.hudhud
   --debug                  say where a failure happened

@@ -64,13 +64,14 @@ def _import(where: Place, app_name: str, file: str, as_json: bool, *, zone: str 
     from channels.message import ExportError, ExportOptions
     from channels.registry import CHANNELS, export_reader
     from gateway.cli_errors import failed, no_such
+    from gateway.cli_progress import Progress
 
     path = Path(file).expanduser()
     if not path.is_file():
         raise no_such(f"There is no file {path}.", "Name the exported file.")
     times_zone = where.zone if zone is None else _zone(zone)
     owner_ids = where.settings.channel(app_name).owner_ids if app_name in CHANNELS else frozenset[str]()
-    with _Bar() as told:
+    with Progress("Importing") as told:
         options = ExportOptions(times_zone, owner_ids=owner_ids, progress=told, **given)
         try:
             export = export_reader(app_name)(path, options)
@@ -104,33 +105,6 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise used_wrongly(f"{name!r} is no time zone.", "Give an IANA name such as Asia/Riyadh.") from error
-
-
-class _Bar:
-    """How far the file was read, for a person at a terminal."""
-
-    def __enter__(self) -> Told:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self._progress = Progress(
-            console=Console(stderr=True), transient=True, disable=not Console(stderr=True).is_terminal
-        )
-        self._progress.start()
-        task = self._progress.add_task("Importing", total=None)
-        self._shown = -1
-
-        def told(done: int, total: int) -> None:
-            # A thousand steps are as many as anybody sees.
-            step = done * 1000 // max(total, 1)
-            if step != self._shown:
-                self._shown = step
-                self._progress.update(task, completed=done, total=total)
-
-        return told
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
 
 def _report(path: Path, export: Export, result: Imported, as_json: bool) -> None:

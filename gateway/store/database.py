@@ -99,7 +99,7 @@ class Database:
         self._writer = _connect(self._path, read_only=False)
         await self._writer
         try:
-            await self._writer.run_with_connection(lambda c: _check_ours(c, self._path))
+            await self._writer.run_with_connection(lambda c: check_ours(c, self._path))
             await self._writer.run_with_connection(_configure)
             await self._writer.run_with_connection(_migrate)
             await self._writer.run_with_connection(prepare)
@@ -107,7 +107,7 @@ class Database:
             await self._reader
         except sqlite3.Error as error:
             await self._writer.close()
-            raise _ours(error, self._path) from error
+            raise ours(error, self._path) from error
         except StoreError:
             await self._writer.close()
             raise
@@ -143,7 +143,7 @@ class Database:
         try:
             return await self._reader.run_with_connection(lambda connection: _snapshot(connection, work))
         except sqlite3.Error as error:
-            raise _ours(error, self._path) from error
+            raise ours(error, self._path) from error
 
     async def maintain(self, work: Work[T]) -> T:
         """Runs `work` on the writer outside any transaction (attach, checkpoint), between two groups."""
@@ -151,7 +151,7 @@ class Database:
         try:
             return await self._writer.run_with_connection(work)
         except sqlite3.Error as error:
-            raise _ours(error, self._path) from error
+            raise ours(error, self._path) from error
 
     async def _commit_groups(self) -> None:
         assert self._writer is not None
@@ -174,7 +174,7 @@ class Database:
                     if error is None:
                         future.set_result(value)
                     elif isinstance(error, sqlite3.Error):
-                        future.set_exception(_ours(error, self._path))
+                        future.set_exception(ours(error, self._path))
                     else:
                         future.set_exception(error)
 
@@ -229,7 +229,7 @@ def _schema_files() -> dict[int, Path]:
     return {int(path.name[:4]): path for path in sorted((HERE / "schema").glob("[0-9]*.sql"))}
 
 
-def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
+def check_ours(connection: sqlite3.Connection, path: Path) -> None:
     """Refuses a database of a newer version or of another program, before a byte of it is changed."""
     present = connection.execute("PRAGMA user_version").fetchone()[0]
     newest = max(_schema_files())
@@ -256,7 +256,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
             raise
 
 
-def _ours(error: sqlite3.Error, path: Path) -> StoreError:
+def ours(error: sqlite3.Error, path: Path) -> StoreError:
     code = primary_code(error)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and "disk" in str(error)):
         return DiskFull(f"{path.parent}: no space left on the disk. Nothing that was saved is lost; free some space.")

@@ -31,8 +31,8 @@ GATEWAY_LINE = (
     "events",
     "observe",
     "sentences",
-    "home",
     "backup",
+    "home",
     "store",
     "config",
 )
