@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from gateway import cli_conversations, cli_heartbeat, cli_import, cli_memory, cli_queue, cli_sessions
+from gateway import cli_conversations, cli_heartbeat, cli_import, cli_memory, cli_queue, cli_service, cli_sessions
 from gateway.cli_help import HELP
 from gateway.cli_options import After, Before, Home, Json, given, place
 
@@ -35,6 +35,7 @@ for name, group in {
     "import": cli_import.app,
     "queue": cli_queue.app,
     "heartbeat": cli_heartbeat.app,
+    "service": cli_service.app,
 }.items():
     app.add_typer(group, name=name, no_args_is_help=True)
 
@@ -181,3 +182,33 @@ def restore(
     from gateway.config import home_folder
 
     make(file, home_folder(home), as_json=as_json)
+
+
+@app.command()
+def tasks(
+    id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="One task with its steps; the latest otherwise.")
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="At most so many.")] = 20,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """What the agent did: a task for each turn that called tools."""
+    from gateway.cli_tasks import tasks as show
+
+    show(place(home), id, limit=limit, as_json=as_json)
+
+
+@app.command()
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Put right what can be put right here.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> int:
+    """Look the home over: settings, rights, disk, database, logs, jobs, channels.
+
+    Each fault comes with what to do about it; the exit code is 1 when there is one.
+    """
+    from gateway.cli_doctor import doctor as look
+
+    return look(home, fix=fix, as_json=as_json)

@@ -12,6 +12,7 @@ Start
   run                      the gateway, until Ctrl-C
   status                   what runs, the channels, the queue, the next jobs
   usage                    what model calls cost
+  doctor                   look the home over, with a remedy for each fault
 
 Talk
   chat [TEXT]              one message, or a chat in the terminal
@@ -37,10 +38,13 @@ Queue and clock
   heartbeat next [NAME]    when they are due
   heartbeat run NAME       run one now
   heartbeat history        what ran, was late, skipped or missed
+  tasks [ID]               what the agent did, step by step
 
 Keep
   backup FILE              the whole home in one file, while it runs or not
   restore FILE             a home of a backup, in a new or empty folder
+  service install          run it as a systemd unit of this user
+  service remove           take that unit away
 
 Options of every command
   --home DIR               home folder; else $HUDHUD_HOME, else ~/.hudhud

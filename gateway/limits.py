@@ -32,3 +32,6 @@ SEND_WAIT_SECONDS = 20.0
 """How long a tool that sends a message waits to hear that it arrived."""
 IMPORT_BATCH_MESSAGES = 250
 """Saved in one transaction by an import; a gateway that runs beside it waits no longer than for one of these."""
+DISK_BYTES_LOW = 1_000_000_000
+DISK_BYTES_MIN = 100_000_000
+"""With less free space `doctor` warns, and with less than this it calls it a fault."""

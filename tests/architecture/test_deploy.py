@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+from gateway.cli_service import UNIT
 from tests.architecture.tree import ROOT, check
 
 DEPLOY = ROOT / "deploy"
@@ -33,6 +34,8 @@ def test_the_unit_starts_the_gateway() -> None:
     unit.read(DEPLOY / "hudhud.service", encoding="utf-8")
     assert unit["Service"]["ExecStart"].endswith("/hudhud run")
     assert unit["Install"]["WantedBy"] == "default.target"
+    written = UNIT.format(command=unit["Service"]["ExecStart"])
+    assert (DEPLOY / "hudhud.service").read_text(encoding="utf-8").endswith(written)
 
 
 def test_the_image_starts_the_gateway_as_an_ordinary_user() -> None:
