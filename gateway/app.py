@@ -272,7 +272,7 @@ class App:
         page: Any = served[0]
         settings = self.settings.channel(page.info.name)
         routes = [route for channel in served for route in channel.routes()]
-        self.server = HttpServer(settings.host, settings.port, routes, self.health)
+        self.server = HttpServer(settings.host, settings.port, routes, self.health, self.backend.metrics)
         await self.server.start()
         self._stack.push_async_callback(self.server.stop)
         self.observers.add(page.hub.publish)

@@ -19,6 +19,7 @@ from gateway import __version__
 from gateway.approvals import Approvals
 from gateway.events import saved_event
 from gateway.health import Health
+from gateway.metrics import exposition
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
@@ -138,6 +139,13 @@ class OwnerBackend:
             "next_jobs": [{"name": name, "at": at.isoformat()} for name, at in jobs],
             "index": {"indexing": self.cortex.indexing},
         }
+
+    async def metrics(self) -> bytes:
+        """What `/metrics` says."""
+        names = (f"{name}{ending}" for name in ("hudhud.db", "index.db") for ending in ("", "-wal"))
+        files = ((name, self.workspace.parent / name) for name in names)
+        sizes = {name: path.stat().st_size for name, path in files if path.exists()}
+        return exposition(await self.status(), await self.store.usage(None, None), sizes)
 
     async def more_budget(self) -> bool:
         return await self.spending.give_more()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from ipaddress import ip_address
 from typing import Any
 
 from aiohttp import web
@@ -12,6 +13,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from gateway.health import Health
 from gateway.limits import REQUEST_BYTES_MAX
+from gateway.metrics import CONTENT_TYPE
 
 LOG = logging.getLogger(__name__)
 
@@ -26,14 +28,27 @@ class HttpError(Exception):
 
 
 class HttpServer:
-    """Listens on one address from `start` to `stop`; `address` is the URL root, known after `start`."""
+    """Listens on one address from `start` to `stop`; `address` is the URL root, known after `start`.
 
-    def __init__(self, host: str, port: int, routes: Iterable[Any], health: Health) -> None:
+    `metrics` gives what `/metrics` says; without it there is no such path.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        routes: Iterable[Any],
+        health: Health,
+        metrics: Callable[[], Awaitable[bytes]] | None = None,
+    ) -> None:
         self._host = host
         self._port = port
         self._health = health
+        self._metrics = metrics
         self._app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=[_errors])
         self._app.add_routes([web.get("/healthz", self._healthz), web.get("/readyz", self._readyz), *routes])
+        if metrics is not None:
+            self._app.add_routes([web.get("/metrics", self._metrics_now)])
         UNREAD.addFilter(_without_request)
         self._runner = web.AppRunner(
             self._app,
@@ -68,6 +83,21 @@ class HttpServer:
         """503 while starting or stopping. A channel that is down does not fail it: it is in the body."""
         body = {"ready": self._health.ready, **self._health.channels()}
         return web.json_response(body, status=200 if self._health.ready else 503)
+
+    async def _metrics_now(self, request: web.Request) -> web.Response:
+        """For a collector on this machine: others learn nothing of who talks when."""
+        if not is_loopback(request.remote):
+            raise web.HTTPForbidden(text="Metrics are for programs on this machine.")
+        assert self._metrics is not None
+        return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def is_loopback(address: str | None) -> bool:
+    """Whether an IP address is this machine's own; False for what is none."""
+    try:
+        return ip_address(address or "").is_loopback
+    except ValueError:
+        return False
 
 
 def _without_request(record: logging.LogRecord) -> bool:

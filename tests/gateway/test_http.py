@@ -12,10 +12,11 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.app import App
 from gateway.health import Health
-from gateway.http import HttpError, HttpServer
+from gateway.http import HttpError, HttpServer, is_loopback
 from tests.fakes.program import program, settings_for
 
 
@@ -146,3 +147,27 @@ async def test_a_request_that_cannot_be_read_leaves_none_of_itself_in_the_log(se
         writer.close()
     assert "127.0.0.1" in caplog.text
     assert "the-secret" not in caplog.text
+
+
+async def test_metrics_speak_of_the_queue_the_channels_and_the_models(tmp_path: Path) -> None:
+    async with program(tmp_path) as running:
+        server = running.app.server
+        assert server is not None
+        async with aiohttp.ClientSession(server.address) as client, client.get("/metrics") as response:
+            assert response.status == 200
+            text = await response.text()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert families["hudhud_queue_waiting_messages"].samples[0].value == 0
+    assert families["hudhud_model_requests"].samples[0].value == 0
+    states = {sample.labels["channel"]: sample.value for sample in families["hudhud_channel_connected"].samples}
+    assert states["inapp"] == 1
+    assert families["hudhud_file_bytes"].samples
+    assert text.count("# TYPE") == len(families)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_here"),
+    [("127.0.0.1", True), ("::1", True), ("192.0.2.7", False), ("::ffff:192.0.2.7", False), ("", False), (None, False)],
+)
+def test_metrics_are_for_this_machine_alone(address: str | None, is_here: bool) -> None:
+    assert is_loopback(address) is is_here
