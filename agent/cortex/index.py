@@ -6,18 +6,19 @@ Raises sqlite3 errors as they come; the caller's transaction is rolled back by t
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
+from agent.cortex import origins
 from agent.cortex.refs import Ref, parse_ref
 from agent.cortex.sentences import sentences
 from agent.cortex.text import clean, fold
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Goes up whenever tables or folding change: the index is then made anew from its sources."""
 CALL_SEARCHED_CHARS = 20_000
 """So much of a tool call can be found by its words; all of it can be read."""
@@ -52,6 +53,8 @@ class IndexedMessage:
     at: datetime
     context: str = ""
     message_id: str = ""
+    attached: tuple[str, ...] = ()
+    """Paths of the files that came with it, relative to the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the workspace as it is now. `at` is the time it speaks of, in ms since 1970, UTC."""
+    """A file as it is now. `at` is the time it speaks of, in ms since 1970, UTC; `fault`: what is left out of it."""
 
     path: str
     source: str
@@ -93,6 +96,7 @@ class IndexedFile:
     size: int
     at: int
     sections: tuple[Section, ...]
+    fault: str = ""
 
 
 def attach(conn: sqlite3.Connection, path: Path) -> None:
@@ -140,7 +144,13 @@ def set_truth_id(conn: sqlite3.Connection, id: str) -> None:
 
 def reset(conn: sqlite3.Connection) -> None:
     """Empties the index: as after `attach` on a new file."""
-    for name in ("delete-all-words", "delete-all-records", "delete-all-conversations", "delete-all-files"):
+    for name in (
+        "delete-all-words",
+        "delete-all-records",
+        "delete-all-conversations",
+        "delete-all-files",
+        "delete-all-origins",
+    ):
         conn.execute(_SQL[name])
     _set_meta(conn, "watermark", 0)
     _set_meta(conn, "truth_id", None)
@@ -154,8 +164,11 @@ def index_message(conn: sqlite3.Connection, row: IndexedMessage) -> None:
         "conversation", owner, row.n, 0, 0, at, row.session_key, row.channel, row.chat, row.role, sender,
         row.sender_id, row.message_id, row.context, "", len(body), body,
     )  # fmt: skip
-    if _put(conn, record):
+    is_new = _put(conn, record)
+    if is_new:
         conn.execute(_COUNT_CONVERSATION, (owner, row.session_key, row.channel, row.chat, at))
+    if row.attached or not is_new:
+        _retell(conn, origins.note_message(conn, owner, row.n, row.attached))
 
 
 def index_call(conn: sqlite3.Connection, row: IndexedCall) -> None:
@@ -169,6 +182,8 @@ def index_call(conn: sqlite3.Connection, row: IndexedCall) -> None:
     )  # fmt: skip
     if _put(conn, record):
         conn.execute(_COUNT_CONVERSATION, (owner, row.session_key, row.channel, row.chat, at))
+    if row.outcome == "success":
+        _retell(conn, origins.note_call(conn, owner, row.n, row.call_n, row.name, row.args, row.output))
 
 
 def remove_refs(conn: sqlite3.Connection, refs: Iterable[str]) -> None:
@@ -182,30 +197,72 @@ def remove_refs(conn: sqlite3.Connection, refs: Iterable[str]) -> None:
         touched.add(owner)
         for row in _rows_of(conn, owner, ref):
             _delete(conn, row)
+        _retell(conn, origins.forget(conn, owner, ref.n, ref.part))
     for owner in touched:
         conn.execute(_SQL["recount-conversation"], (owner,))
         conn.execute(_SQL["drop-empty-conversation"], (owner,))
 
 
-def index_file(conn: sqlite3.Connection, file: IndexedFile) -> None:
-    """Puts the sections of one file in the place of those it had."""
-    remove_file(conn, file.path)
+def put_sections(conn: sqlite3.Connection, file: IndexedFile, sections: Sequence[Section]) -> None:
+    """Indexes some sections of a file, in their order; those that are as they were are not touched."""
+    if not sections:
+        return
+    if len(sections) < len(file.sections):
+        conn.execute(_SQL["begin-file"], (file.path, file.source, file.at))
     owner = f"file:{file.path}"
-    for section in file.sections:
-        body = clean(section.text)
-        record = (
-            file.source, owner, section.first, 0, section.last, file.at, "", "", "", "", "", "", "", "",
-            clean(section.title), len(body), body,
-        )  # fmt: skip
-        _put(conn, record)
-    conn.execute(_SQL["put-file"], (file.path, file.source, file.mtime_ns, file.size, file.at, len(file.sections)))
+    origin = origins.line(conn, file.path) if file.source == "artifact" else ""
+    span = (owner, sections[0].first, sections[-1].first)
+    known = {row[0]: row[1:] for row in conn.execute(_SQL["sections-between"], span).fetchall()}
+    for section in sections:
+        body, title = clean(section.text) + origin, clean(section.title)
+        id_, at, *same = known.get(section.first, (0, 0))
+        if same != [file.source, section.last, title, body]:
+            record = (
+                file.source, owner, section.first, 0, section.last, file.at, "", "", "", "", "", "", "", "", title,
+                len(body), body,
+            )  # fmt: skip
+            _put(conn, record)
+        elif at != file.at:
+            conn.execute(_SQL["date-record"], (file.at, id_))
 
 
-def remove_file(conn: sqlite3.Connection, path: str) -> None:
-    """Takes a file out of the index; nothing happens when it is not there."""
-    for row in conn.execute(_SQL["records-of-owner"], (f"file:{path}",)).fetchall():
-        _delete(conn, row)
-    conn.execute(_SQL["delete-file"], (path,))
+def end_file(conn: sqlite3.Connection, file: IndexedFile, rows_max: int) -> bool:
+    """Takes out what the file no longer holds, and notes it as indexed. True: there is more to take out."""
+    kept = {section.first for section in file.sections}
+    owner = f"file:{file.path}"
+    stale = [n for (n,) in conn.execute(_SQL["sections-of-owner"], (owner,)).fetchall() if n not in kept]
+    for n in stale[:rows_max]:
+        _delete(conn, conn.execute(_SQL["record-of-ref"], (owner, n, 0)).fetchone())
+    if len(stale) > rows_max:
+        return True
+    facts = (file.path, file.source, file.mtime_ns, file.size, file.at, len(file.sections), file.fault)
+    conn.execute(_SQL["put-file"], facts)
+    return False
+
+
+def remove_files(conn: sqlite3.Connection, paths: Sequence[str], rows_max: int) -> int:
+    """Takes files out of the index, in order, until so many rows are gone; how many of them are done."""
+    for done, path in enumerate(paths):
+        rows = conn.execute(_SQL["some-records-of-owner"], (f"file:{path}", rows_max)).fetchall()
+        for row in rows:
+            _delete(conn, row)
+        rows_max -= len(rows)
+        if rows_max <= 0:
+            return done
+        conn.execute(_SQL["delete-file"], (path,))
+    return len(paths)
+
+
+def _retell(conn: sqlite3.Connection, paths: Iterable[str]) -> None:
+    """Writes anew where artifacts come from, those that are indexed already."""
+    for path in paths:
+        row = conn.execute(_SQL["artifact-of-path"], (f"file:{path}",)).fetchone()
+        if row is None:
+            continue
+        *head, title, body = row
+        told = body.partition("\n")[0] + origins.line(conn, path)
+        if told != body:
+            _put(conn, ("artifact", *head, "", "", "", "", "", "", "", "", title, len(told), told))
 
 
 @lru_cache(maxsize=10_000)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
-from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from agent.cortex.lookup import moment, records_at, sessions_parameter
 from agent.cortex.rank import Record
 from agent.cortex.refs import Ref, parse_ref, record_ref
-from agent.cortex.sources import is_private
+from agent.cortex.roots import Roots
 from agent.cortex.text import tokens_of
 from agent.limits import GET_FILE_CHARS
 from agent.lines import body, one_line
@@ -45,10 +45,9 @@ def open_messages(
     return "\n\n".join(blocks)
 
 
-def open_file(workspace: Path, ref: Ref, skip: Collection[str]) -> str:
+def open_file(roots: Roots, ref: Ref) -> str:
     """A file or the part of it that a reference names. Raises ToolFailure."""
-    path = resolve(workspace, ref.path, skip)
-    name = path.relative_to(workspace.resolve()).as_posix()
+    path, name = roots.open(ref.path)
     text = _read(path, name)
     if ref.lines is not None:
         return _lines(text, ref.lines, name)
@@ -57,14 +56,14 @@ def open_file(workspace: Path, ref: Ref, skip: Collection[str]) -> str:
     return _whole(text, name)
 
 
-def open_task(workspace: Path, ref: Ref, skip: Collection[str]) -> str:
+def open_task(roots: Roots, ref: Ref) -> str:
     """A task's page with its detail, or one step of the detail. Raises ToolFailure."""
     stem = f"brain/motor/tasks/TASK-{quote(ref.id, safe='')}"
     detail_name = f"{stem}-detail.log"
-    has_detail = (workspace / detail_name).is_file()
-    text = _read(resolve(workspace, detail_name, skip), detail_name) if has_detail else ""
+    has_detail = os.path.isfile(roots.place(detail_name))
+    text = _read(roots.open(detail_name)[0], detail_name) if has_detail else ""
     if ref.detail is None:
-        page = _read(resolve(workspace, f"{stem}.md", skip), f"task:{ref.id}")
+        page = _read(roots.open(f"{stem}.md")[0], f"task:{ref.id}")
         return _whole(f"{page}\n{text}".rstrip(), f"task:{ref.id}")
     at = 0
     while head := _STEP.search(text, at):
@@ -73,22 +72,6 @@ def open_task(workspace: Path, ref: Ref, skip: Collection[str]) -> str:
             return text[head.end() : end]
         at = end
     raise ToolFailure(f"task:{ref.id} has no detail {ref.detail}.")
-
-
-def resolve(workspace: Path, path: str, skip: Collection[str]) -> Path:
-    """The real place of a workspace path. Raises ToolFailure for what lies outside, is private or is no file."""
-    root = workspace.resolve()
-    try:
-        real = (root / path).resolve()
-        inside = real.relative_to(root).as_posix()
-        is_file = real.is_file()
-    except (ValueError, OSError, RuntimeError):
-        raise ToolFailure(f"{path[:200]!r} names nothing inside the workspace.") from None
-    if is_private(inside, skip):
-        raise ToolFailure(f"{path} is private: it is neither searched nor opened.")
-    if not is_file:
-        raise ToolFailure(f"There is no file {path} in the workspace.")
-    return real
 
 
 def _read(path: Path, name: str) -> str:

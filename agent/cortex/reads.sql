@@ -105,3 +105,6 @@ WHERE file.source = 'knowledge' ORDER BY file.path, record.n LIMIT ?
 
 -- name: files
 SELECT path, mtime_ns, size FROM file
+
+-- name: faults
+SELECT path, fault FROM file WHERE fault <> ''

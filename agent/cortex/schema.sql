@@ -51,5 +51,24 @@ CREATE TABLE IF NOT EXISTS idx.file (
     mtime_ns INTEGER NOT NULL,
     size INTEGER NOT NULL,
     at INTEGER NOT NULL,
-    records INTEGER NOT NULL
+    records INTEGER NOT NULL,
+    fault TEXT NOT NULL
 ) WITHOUT ROWID
+
+-- name: create-file-faults
+CREATE INDEX IF NOT EXISTS idx.file_faults ON file (path) WHERE fault <> ''
+
+-- name: create-origin
+-- The conversations of an artifact: which message brought it, which calls made (rank 0) or named it (rank 1).
+CREATE TABLE IF NOT EXISTS idx.origin (
+    path TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    tool TEXT NOT NULL,
+    rank INTEGER NOT NULL,
+    PRIMARY KEY (path, owner, n, part)
+) WITHOUT ROWID
+
+-- name: create-origin-by-record
+CREATE INDEX IF NOT EXISTS idx.origin_by_record ON origin (owner, n, part)

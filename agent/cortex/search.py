@@ -8,20 +8,21 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from agent.cortex import lookup, opening
-from agent.cortex.index import SCHEMA_VERSION, IndexedFile, index_file, remove_file
+from agent.cortex.files import FileIndex, Write
+from agent.cortex.index import SCHEMA_VERSION
 from agent.cortex.lookup import Filters
 from agent.cortex.query import parse_query
+from agent.cortex.roots import Roots, Skipped
 from agent.cortex.sentences import sentences
-from agent.cortex.sources import FoundFile, is_private, read_file, source_of, walk
 from agent.cortex.text import sameness_key
 from agent.limits import SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX
 from agent.retrieval import SOURCES, Coverage, Hit, SearchAnswer
@@ -29,31 +30,30 @@ from agent.types import ToolFailure, Viewer
 
 T = TypeVar("T")
 
-_FILES_A_COMMIT = 100
-_CHARS_A_COMMIT = 400_000
 _SQL = sentences("reads.sql")
-
-
-class Write(Protocol):
-    """Runs work in a transaction of the writer on which the index is attached as `idx`; returns after the commit."""
-
-    async def __call__(self, work: Callable[[sqlite3.Connection], Any]) -> Any: ...
 
 
 class Cortex:
     """The memory index. `indexing` is True while something is known to be missing from it.
 
-    `skip`: folders of the workspace, relative to it, that are never indexed nor opened. Methods raise ToolFailure.
+    `files` are the files in it. `skip`: folders of the workspace, relative to it, that are never indexed nor opened.
+    `folders`: others that are indexed too, and only read. Methods raise ToolFailure.
     """
 
     def __init__(
-        self, path: Path, workspace: Path, write: Write, zone: ZoneInfo, *, skip: Collection[str] = ()
+        self,
+        path: Path,
+        workspace: Path,
+        write: Write,
+        zone: ZoneInfo,
+        *,
+        skip: Collection[str] = (),
+        folders: Iterable[Path] = (),
     ) -> None:
         self._path = path
-        self._workspace = workspace
-        self._write = write
         self._zone = zone
-        self._skip = frozenset(skip)
+        self._roots = Roots.of(workspace, folders, skip, path.parent)
+        self.files = FileIndex(self._roots, self._ask, write, zone)
         self._thread: ThreadPoolExecutor | None = None
         self._conn: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
@@ -164,7 +164,7 @@ class Cortex:
         if viewer.session_keys is not None:
             raise ToolFailure("Only the owner may open files and tasks.")
         read = opening.open_task if wanted.kind == "task" else opening.open_file
-        return await self._in_thread(lambda: read(self._workspace, wanted, self._skip))
+        return await self._in_thread(lambda: read(self._roots, wanted))
 
     async def coverage(self, viewer: Viewer | None = None) -> Coverage:
         """What the index holds, by source. None: as the owner sees it. Counted again only after a change."""
@@ -181,61 +181,20 @@ class Cortex:
         return await self._ask(work, Coverage())
 
     async def update_files(self) -> int:
-        """Brings the index up to the files of the workspace, by time and size; the number of files that changed."""
-        known = await self._ask(lambda conn: {row[0]: (row[1], row[2]) for row in conn.execute(_SQL["files"])}, {})
-        found = await self._in_thread(lambda: {file.path: file for file in walk(self._workspace, self._skip)})
-        gone = [path for path in known if path not in found]
-        changed = [file for path, file in found.items() if known.get(path) != (file.mtime_ns, file.size)]
-        if gone:
-            await self._write(lambda conn: [remove_file(conn, path) for path in gone])
-        batch: list[IndexedFile] = []
-        chars = 0
-        for file in changed:
-            read = await self._in_thread(lambda file=file: read_file(self._workspace, file, self._zone))
-            if read is None:
-                continue
-            batch.append(read)
-            chars += sum(len(section.text) for section in read.sections)
-            if len(batch) >= _FILES_A_COMMIT or chars >= _CHARS_A_COMMIT:
-                await self._index(batch)
-                batch, chars = [], 0
-        await self._index(batch)
-        return len(gone) + len(changed)
+        """Brings the index up to all files, by time and size; the number of files that changed."""
+        return await self.files.update()
 
     async def file_changed(self, path: Path) -> None:
         """Indexes one file of the workspace anew, or takes it out when it is gone."""
-        root = self._workspace.resolve()
-        real = path if path.is_absolute() else root / path
-        try:
-            name = real.parent.resolve().joinpath(real.name).relative_to(root).as_posix()
-        except ValueError:
-            return
-        if is_private(name, self._skip) or source_of(name) is None:
-            return
-        read = await self._in_thread(lambda: self._read_one(root, name))
-        if read is None:
-            await self._write(lambda conn: remove_file(conn, name))
-        else:
-            await self._index([read])
+        await self.files.change([str(self._roots.workspace.place / path)])
+
+    async def skipped(self) -> tuple[Skipped, ...]:
+        """What is left out of the index, wholly or in part, and why."""
+        return await self.files.skipped()
 
     def sameness_key(self, text: str) -> str:
         """Equal for sentences that differ in case, spacing, punctuation or letter forms only."""
         return sameness_key(text)
-
-    def _read_one(self, root: Path, name: str) -> IndexedFile | None:
-        file = root / name
-        if file.is_symlink() or not file.is_file():
-            return None
-        stat = file.stat()
-        return read_file(root, FoundFile(name, stat.st_mtime_ns, stat.st_size), self._zone)
-
-    async def _index(self, files: list[IndexedFile]) -> None:
-        def work(conn: sqlite3.Connection) -> None:
-            for file in files:
-                index_file(conn, file)
-
-        if files:
-            await self._write(work)
 
     async def _hint(self, viewer: Viewer, query: str) -> str:
         if not parse_query(query).words:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import mimetypes
 import os
 import re
+import stat
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from agent.cortex.index import IndexedFile, Section
+from agent.cortex.origins import ARTIFACTS
 
 SECTION_CHARS = 1_500
 """A longer section is cut at a line's end, so that a hit shows where in it the words are."""
@@ -19,10 +20,15 @@ DETAIL_CHARS = 8_000
 LOG_BYTES = 16 * 1024
 FILE_BYTES_MAX = 8 * 1024 * 1024
 """Of a larger text file only the beginning is indexed."""
+TOO_LARGE = f"only its first {FILE_BYTES_MAX // (1024 * 1024)} MB are indexed"
+NO_TEXT = "it is not a text file"
 
+NOT_INDEXED = frozenset({"readlog"})
+"""Folders of the workspace that can be opened, but hold what is indexed in another way."""
 _PRIVATE_NAMES = frozenset({"config.toml", "config.json", "node_modules"})
-_NOT_INDEXED = ("readlog",)
-_ARTIFACTS = ("files", "uploads", "screenshots", "speech")
+_PRIVATE_FOLDERS = ("whatsapp/auth",)
+_MARKDOWN = (".md", ".markdown")
+_TEXT = (*_MARKDOWN, ".txt", ".text")
 _FOLDERS = (
     ("brain/hippocampus/episodes/", "episode"),
     ("brain/hippocampus/knowledge/", "knowledge"),
@@ -39,39 +45,32 @@ _DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _WEEK = re.compile(r"(\d{4})-W(\d{2})")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file that belongs in the index. `path` is relative to the workspace, with `/`."""
-
-    path: str
-    mtime_ns: int
-    size: int
-
-
 def is_private(path: str, skip: Collection[str] = ()) -> bool:
     """True for what is neither indexed nor opened: dot files and folders, settings, and the folders of `skip`.
 
     `path` and `skip` are relative to the workspace, with `/`.
     """
-    if any(_is_private_name(name) for name in path.split("/")):
+    if any(is_private_name(name) for name in path.split("/")):
         return True
-    return _is_skipped(path, skip)
+    return is_skipped(path, skip)
 
 
-def _is_private_name(name: str) -> bool:
+def is_private_name(name: str) -> bool:
+    """True for the name of a file or folder that is private wherever it lies."""
     return name.startswith(".") or name in _PRIVATE_NAMES
 
 
-def _is_skipped(path: str, skip: Collection[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder}/") for folder in skip)
+def is_skipped(path: str, skip: Collection[str]) -> bool:
+    """True for what lies in a folder of `skip`, or in one that never is for reading."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in (*_PRIVATE_FOLDERS, *skip))
 
 
 def source_of(path: str) -> str | None:
     """The source a workspace file belongs to; None: it is not indexed."""
     top = path.partition("/")[0]
-    if top in _NOT_INDEXED:
+    if top in NOT_INDEXED:
         return None
-    if top in _ARTIFACTS and "/" in path:
+    if top in ARTIFACTS and "/" in path:
         return "artifact"
     if top == "logs":
         return "log"
@@ -79,68 +78,55 @@ def source_of(path: str) -> str | None:
     for folder, source in _FOLDERS:
         if path.startswith(folder):
             return source if is_text else None
-    return "doc" if path.endswith(".md") else None
+    return "doc" if path.lower().endswith(_MARKDOWN) else None
 
 
-def walk(workspace: Path, skip: Collection[str] = ()) -> Iterator[FoundFile]:
-    """The files of the workspace that are indexed. Links are left out: what they name is found in its own place."""
-    yield from _walk(str(workspace), "", skip)
+def text_source_of(path: str) -> str | None:
+    """The same for a file of a folder that is only read: Markdown and text."""
+    return "doc" if path.lower().endswith(_TEXT) else None
 
 
-def _walk(folder: str, prefix: str, skip: Collection[str]) -> Iterator[FoundFile]:
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return  # gone, or not ours to read
-    for entry in entries:
-        path = f"{prefix}{entry.name}"
-        if _is_private_name(entry.name) or _is_skipped(path, skip) or not _is_text(path):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            if path not in _NOT_INDEXED:
-                yield from _walk(entry.path, f"{path}/", skip)
-        elif entry.is_file(follow_symlinks=False) and source_of(path):
-            try:
-                stat = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue
-            yield FoundFile(path, stat.st_mtime_ns, stat.st_size)
+def read_file(place: str, path: str, source: str, zone: ZoneInfo) -> IndexedFile:
+    """The file at `place`, known as `path`, in its parts. Raises OSError when it cannot be read or is no file.
 
-
-def _is_text(path: str) -> bool:
-    """False for a file name whose bytes are no UTF-8: no reference could name it."""
-    if path.isascii():
-        return True
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def read_file(workspace: Path, found: FoundFile, zone: ZoneInfo) -> IndexedFile | None:
-    """The file in its parts; None when it cannot be read or is not indexed."""
-    source = source_of(found.path)
-    if source is None:
-        return None
-    at = _time_of(found, zone)
+    `fault` of the answer says what of it is left out. A link is not followed, and a pipe or a device never opened.
+    """
     if source == "artifact":
-        return IndexedFile(found.path, source, found.mtime_ns, found.size, at, (_artifact(found),))
-    try:
-        with (workspace / found.path).open("rb") as file:
-            if source == "log" and found.size > LOG_BYTES:
-                file.seek(-LOG_BYTES, os.SEEK_END)
-            data = file.read(FILE_BYTES_MAX)
-    except OSError:
-        return None
-    text = "" if b"\0" in data[:4096] else data.decode("utf-8", "replace")
+        found = os.lstat(place)
+        _must_be_file(found)
+        return IndexedFile(path, source, *_as_found(path, found, zone), (_artifact(path, found.st_size),))
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        _must_be_file(found)
+        if source == "log" and found.st_size > LOG_BYTES:
+            file.seek(-LOG_BYTES, os.SEEK_END)
+        data = file.read(FILE_BYTES_MAX)
+    fault = TOO_LARGE if source != "log" and found.st_size > FILE_BYTES_MAX else ""
+    if b"\0" in data[:4096]:
+        data, fault = b"", NO_TEXT
+    sections = tuple(_sections(path, source, data.decode("utf-8", "replace")))
+    return IndexedFile(path, source, *_as_found(path, found, zone), sections, fault)
+
+
+def _must_be_file(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no file")
+
+
+def _as_found(path: str, found: os.stat_result, zone: ZoneInfo) -> tuple[int, int, int]:
+    return found.st_mtime_ns, found.st_size, _time_of(path, found.st_mtime_ns, zone)
+
+
+def _sections(path: str, source: str, text: str) -> Iterator[Section]:
     if source == "log":
-        sections = [Section(0, 0, found.path.rpartition("/")[2], text)]
-    elif found.path.endswith(".log"):
-        sections = list(steps(text))
+        yield Section(0, 0, path.rpartition("/")[2], text)
+    elif path.endswith(".log"):
+        yield from steps(text)
+    elif path.lower().endswith(_TEXT) and not path.lower().endswith(_MARKDOWN):
+        yield from _chunks("", text.splitlines(), 1, SECTION_CHARS)
     else:
-        sections = list(markdown_sections(text))
-    return IndexedFile(found.path, source, found.mtime_ns, found.size, at, tuple(sections))
+        yield from markdown_sections(text)
 
 
 def markdown_sections(text: str) -> Iterator[Section]:
@@ -205,22 +191,22 @@ def steps(text: str) -> Iterator[Section]:
     yield from _chunks(title, lines, first, DETAIL_CHARS)
 
 
-def _artifact(found: FoundFile) -> Section:
-    folder, _, name = found.path.rpartition("/")
+def _artifact(path: str, size: int) -> Section:
+    folder, _, name = path.rpartition("/")
     kind = mimetypes.guess_type(name)[0] or "file"
-    return Section(0, 0, name, f"{name} ({kind}, {found.size:,} bytes, in {folder})")
+    return Section(0, 0, name, f"{name} ({kind}, {size:,} bytes, in {folder})")
 
 
-def _time_of(found: FoundFile, zone: ZoneInfo) -> int:
+def _time_of(path: str, mtime_ns: int, zone: ZoneInfo) -> int:
     """The day or week a file's name speaks of, from its first moment; else when it was last written. Ms, UTC."""
-    name = found.path.rpartition("/")[2]
+    name = path.rpartition("/")[2]
     try:
         if day := _DAY.match(name):
             named = date(int(day[1]), int(day[2]), int(day[3]))
         elif week := _WEEK.match(name):
             named = date.fromisocalendar(int(week[1]), int(week[2]), 1)
         else:
-            return found.mtime_ns // 1_000_000
+            return mtime_ns // 1_000_000
         return int(datetime(named.year, named.month, named.day, tzinfo=zone).timestamp() * 1000)
     except (ValueError, OverflowError):
-        return found.mtime_ns // 1_000_000
+        return mtime_ns // 1_000_000

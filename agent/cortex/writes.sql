@@ -57,13 +57,36 @@ DELETE FROM idx.conversation WHERE owner = ? AND records = 0
 -- name: delete-all-conversations
 DELETE FROM idx.conversation
 
+-- name: some-records-of-owner
+SELECT id, session_key, sender, sender_id, title, searched, body FROM idx.record WHERE owner = ? LIMIT ?
+
+-- name: sections-between
+SELECT n, id, at, source, last, title, body FROM idx.record WHERE owner = ? AND n BETWEEN ? AND ?
+
+-- name: sections-of-owner
+SELECT n FROM idx.record WHERE owner = ?
+
+-- name: date-record
+UPDATE idx.record SET at = ? WHERE id = ?
+
+-- name: artifact-of-path
+SELECT owner, n, part, last, at, title, body FROM idx.record WHERE owner = ? AND n = 0 AND part = 0
+
+-- name: begin-file
+-- With a time that no file has: what is cut short is done again.
+INSERT INTO idx.file (path, source, mtime_ns, size, at, records, fault) VALUES (?, ?, 0, -1, ?, 0, '')
+ON CONFLICT (path) DO UPDATE SET size = -1
+
 -- name: put-file
-INSERT INTO idx.file (path, source, mtime_ns, size, at, records) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO idx.file (path, source, mtime_ns, size, at, records, fault) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (path) DO UPDATE SET source = excluded.source, mtime_ns = excluded.mtime_ns, size = excluded.size,
-    at = excluded.at, records = excluded.records
+    at = excluded.at, records = excluded.records, fault = excluded.fault
 
 -- name: delete-file
 DELETE FROM idx.file WHERE path = ?
 
 -- name: delete-all-files
 DELETE FROM idx.file
+
+-- name: delete-all-origins
+DELETE FROM idx.origin

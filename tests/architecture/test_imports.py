@@ -82,6 +82,7 @@ LIBRARIES = {
     "jinja2": ("channels/inapp",),
     "nh3": ("channels/inapp",),
     "typer": ("gateway/cli", "gateway/cli_*"),
+    "watchfiles": ("agent/cortex",),
     "rich": ("gateway/cli", "gateway/cli_*"),
 }
 """A library and the only places that may know it."""
