@@ -13,6 +13,7 @@ from typing import Any
 
 from agent.brain import Brain, build_brain
 from agent.capabilities.messages.tools import Messages
+from agent.cortex.watch import Watcher
 from agent.mcp import McpServer, McpServers
 from agent.providers.base import ProviderSettings, create, warm
 from agent.turn import run_turn
@@ -103,6 +104,7 @@ class App:
         self.runner = self.backend.runner = self._build_runner()
         await self._listen()
         await self._recover()
+        self.watcher = Watcher(self.library.cortex.files, faults=(StoreError,))
         self._run(self._keep_marks())
         self._run(self._catch_up())
         for channel, report in self._reports:
@@ -300,12 +302,14 @@ class App:
         self.library.cortex.indexing = await self.store.catch_up_index()
 
     async def _catch_up(self) -> None:
-        """The rest of a new index, and the workspace files that changed, while answers go on."""
+        """The rest of a new index, the files that changed, and those that change from now on, while answers go on."""
         try:
             while self.library.cortex.indexing:
                 self.library.cortex.indexing = await self.store.catch_up_index()
             await self.library.cortex.update_files()
             await self.brain.warm()
+            if self._serve:
+                await self.watcher.run()
         except (StoreError, ToolFailure, OSError) as error:
             LOG.error("the index is not up to date: %s", error)
 

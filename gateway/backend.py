@@ -19,6 +19,7 @@ from gateway import __version__
 from gateway.approvals import Approvals
 from gateway.events import saved_event
 from gateway.health import Health
+from gateway.library import index_state
 from gateway.metrics import exposition
 from gateway.outbox import Outbox
 from gateway.people import People
@@ -137,7 +138,7 @@ class OwnerBackend:
             },
             **self.health.channels(),
             "next_jobs": [{"name": name, "at": at.isoformat()} for name, at in jobs],
-            "index": {"indexing": self.cortex.indexing},
+            "index": await index_state(self.cortex),
         }
 
     async def metrics(self) -> bytes:

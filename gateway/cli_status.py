@@ -31,6 +31,7 @@ def _show(place: Place, found: dict[str, Any], address: str) -> None:
     rows = [("page", address), ("model", _model(found.get("model", ""))), ("queue", _queue(queue))]
     if found["index"].get("indexing"):
         rows.append(("index", "still reading what is new"))
+    rows += [("skipped", f"{item['path']}: {item['reason']}") for item in found["index"].get("skipped", [])]
     for name, value in rows:
         if value:
             say(value, head=f"{name:<10}")

@@ -103,6 +103,26 @@ class ReadlogSettings(Section):
     keep: Literal["all", "allowed"] = "all"
 
 
+class MemorySettings(Section):
+    folders: tuple[str, ...] = Field(default=(), description="folders beside the workspace that are searched too")
+
+    @field_validator("folders")
+    @classmethod
+    def _are_paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for path in value:
+            try:
+                known = bool(path.strip()) and "\0" not in path and bool(Path(path).expanduser())
+            except RuntimeError:  # ~ of a user that is not there
+                known = False
+            if not known:
+                raise ValueError("a list of paths; `~` is your own home folder")
+        return value
+
+    def places(self, home: Path) -> tuple[Path, ...]:
+        """The folders; those that are written without a root lie beside config.toml."""
+        return tuple(home / Path(path).expanduser() for path in self.folders)
+
+
 class HeartbeatSettings(Section):
     enabled: bool = True
     target: str = "owner"
@@ -124,6 +144,7 @@ class _Settings(Section):
     safety: SafetySettings = SafetySettings()
     mcp: McpSettings = Field(default_factory=McpSettings)
     heartbeat: HeartbeatSettings = HeartbeatSettings()
+    memory: MemorySettings = MemorySettings()
 
 
 def _channels_section() -> type[Section]:

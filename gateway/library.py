@@ -19,6 +19,7 @@ from channels import registry
 from gateway import __version__
 from gateway.config import Settings
 from gateway.health import Health
+from gateway.limits import STATUS_SKIPPED_MAX
 from gateway.store import Store
 
 
@@ -44,7 +45,8 @@ class Library:
         store = Store(home)
         await store.open()
         workspace = home / "workspace"
-        cortex = Cortex(home / "index.db", workspace, store.write, settings.zone)
+        folders = settings.memory.places(home)
+        cortex = Cortex(home / "index.db", workspace, store.write, settings.zone, folders=folders)
         await cortex.open()
         health = Health(now)
         knowledge = Knowledge(workspace, cortex)
@@ -75,6 +77,13 @@ class Library:
         await self.store.close()
 
 
+async def index_state(cortex: Cortex) -> JsonObject:
+    """What `status` says of the index: whether it is still built, and which files are left out and why."""
+    skipped = await cortex.skipped()
+    shown = [{"path": item.path, "reason": item.reason} for item in skipped[:STATUS_SKIPPED_MAX]]
+    return {"indexing": cortex.indexing, "skipped": shown, "skipped_count": len(skipped)}
+
+
 class LibraryState:
     """`agent.types.StateSource`. `running` is the state of the gateway that runs on this home; None: none does."""
 
@@ -96,7 +105,7 @@ class LibraryState:
             "queue": {"waiting": await self._store.waiting_count()},
             **self._health.channels(),
             "next_jobs": [],
-            "index": {"indexing": self._cortex.indexing},
+            "index": await index_state(self._cortex),
         }
 
     async def usage(self, after: datetime | None, before: datetime | None) -> JsonObject:

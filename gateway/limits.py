@@ -30,6 +30,8 @@ APPROVAL_SECONDS = 600.0
 """How long the owner has to answer a question; then the answer is no."""
 SEND_WAIT_SECONDS = 20.0
 """How long a tool that sends a message waits to hear that it arrived."""
+STATUS_SKIPPED_MAX = 50
+"""So many files that are not searched are named by `status`."""
 IMPORT_BATCH_MESSAGES = 250
 """Saved in one transaction by an import; a gateway that runs beside it waits no longer than for one of these."""
 DISK_BYTES_LOW = 1_000_000_000

@@ -98,9 +98,9 @@ class Watcher:
 
     async def _look(self) -> None:
         """Compares everything. The folders known so far are watched before, new ones after; then it looks again."""
-        begun = time.monotonic()
-        self._look_at = begun + CHECK_SECONDS
+        self._look_at = time.monotonic() + CHECK_SECONDS
         await self._watch((await self._files.watched()).folders)
+        begun = time.monotonic()
         await self._files.update()
         watched = await self._files.watched()
         self._absent = watched.absent

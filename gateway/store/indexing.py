@@ -159,7 +159,9 @@ def _meta(connection: sqlite3.Connection, key: str) -> str | None:
 
 
 def _index_message(connection: sqlite3.Connection, row: Any) -> None:
-    if row["state"] == "cancelled" or not row["text"] or (row["flags"] and "copy" in json.loads(row["flags"])):
+    attached: list[dict[str, Any]] = json.loads(row["attachments"]) if row["attachments"] else []
+    text = row["text"] or "\n".join(f"[{item['kind']}: {item['name']}]" for item in attached)
+    if row["state"] == "cancelled" or not text or (row["flags"] and "copy" in json.loads(row["flags"])):
         index.remove_refs(connection, [f"conversation:{row['conversation_id']}#{row['n']}"])
         return
     index.index_message(
@@ -168,7 +170,7 @@ def _index_message(connection: sqlite3.Connection, row: Any) -> None:
             conversation_id=row["conversation_id"],
             n=row["n"],
             role=row["role"],
-            text=row["text"],
+            text=text,
             sender=row["sender_name"],
             sender_id=row["sender_id"],
             session_key=row["session_key"],
@@ -176,6 +178,7 @@ def _index_message(connection: sqlite3.Connection, row: Any) -> None:
             chat=row["chat"],
             at=from_ms(row["at"]),
             message_id=row["message_id"],
+            attached=tuple(item["path"] for item in attached if item.get("path")),
         ),
     )
 

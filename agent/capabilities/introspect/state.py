@@ -16,6 +16,7 @@ PERIODS = ("today", "yesterday", "week", "month", "all")
 _DAYS: Mapping[str, tuple[int, int]] = {"today": (0, 0), "yesterday": (1, 1), "week": (6, 0), "month": (29, 0)}
 """How many days before today a period begins and ends, both days included."""
 PERFORMANCE_DAYS = 7
+SKIPPED_SHOWN = 10
 
 
 class Remembered(Protocol):
@@ -98,11 +99,15 @@ def _spent(part: JsonObject) -> str:
 def status_text(status: JsonObject, zone: ZoneInfo) -> str:
     """Version, how long it runs, model, queue, next jobs, index, and a line for each channel."""
     uptime, queue = status.get("uptime_seconds"), status["queue"]
+    skipped = status["index"].get("skipped", [])
+    more = status["index"].get("skipped_count", 0) - len(skipped[:SKIPPED_SHOWN])
     lines = [
         f"Version {status['version']}, " + ("no gateway runs" if uptime is None else f"running for {uptime:,.0f} s"),
         *([f"Model: {status['model']}"] if status.get("model") else []),
         "Queue: " + ", ".join(f"{count} {name}" for name, count in queue.items()),
         "Index: " + ("still being built" if status["index"].get("indexing") else "up to date"),
+        *(f"Not searched: {item['path']}: {item['reason']}" for item in skipped[:SKIPPED_SHOWN]),
+        *([f"Not searched: {more:,} more"] if more > 0 else []),
         *(
             f"Next: {job['name']} at {texts.time(datetime.fromisoformat(job['at']), zone)}"
             for job in status["next_jobs"]
