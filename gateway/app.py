@@ -306,10 +306,12 @@ class App:
         try:
             while self.library.cortex.indexing:
                 self.library.cortex.indexing = await self.store.catch_up_index()
-            await self.library.cortex.update_files()
-            await self.brain.warm()
             if self._serve:
-                await self.watcher.run()
+                self._run(self.watcher.run())
+                await self.watcher.compared.wait()
+            else:
+                await self.library.cortex.update_files()
+            await self.brain.warm()
         except (StoreError, ToolFailure, OSError) as error:
             LOG.error("the index is not up to date: %s", error)
 

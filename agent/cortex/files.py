@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
-from agent.cortex.index import IndexedFile, Section, end_file, put_sections, remove_files
+from agent.cortex.index import IndexedFile, Section, changed_sections, end_file, put_sections, remove_files
 from agent.cortex.roots import Roots, Skipped
 from agent.cortex.sentences import sentences
 from agent.cortex.sources import read_file
@@ -53,7 +53,10 @@ class _Read:
 
 
 class FileIndex:
-    """Files in the index. One look or batch at a time; what others write to the database goes between two batches."""
+    """Files in the index. One look or batch at a time; what others write to the database goes between two batches.
+
+    `left`: so many files that changed are still to be indexed.
+    """
 
     def __init__(self, roots: Roots, ask: Ask, write: Write, zone: ZoneInfo) -> None:
         self.roots = roots
@@ -64,6 +67,7 @@ class FileIndex:
         self._look: Look | None = None
         self._folders: frozenset[str] = frozenset()
         self._lost: dict[str, str] = {}
+        self.left = 0
 
     async def update(self) -> int:
         """Compares all files by time and size and indexes what changed; the number of files that changed."""
@@ -73,7 +77,15 @@ class FileIndex:
             self._seen(found)
             self._lost = {}
             await self._remove(found.gone)
-        return len(found.gone) + await self._index(found.changed)
+        count, self.left = len(found.gone), len(found.changed)
+        try:
+            while self.left:
+                first = len(found.changed) - self.left
+                count += await self._index(found.changed[first : first + _FILES_A_READING])
+                self.left = max(0, self.left - _FILES_A_READING)
+        finally:
+            self.left = 0
+        return count
 
     async def change(self, places: Collection[str]) -> None:
         """Indexes these files anew, given by their places, or takes them out when they are gone. What is not for the
@@ -169,7 +181,10 @@ class FileIndex:
         return _Read(files, lost, done)
 
     async def _save(self, files: Sequence[IndexedFile]) -> None:
-        for batch in _batches(files):
+        changes: list[_Change] = await self._ask(
+            lambda conn: _changes(conn, files), [(file, file.sections) for file in files]
+        )
+        for batch in _batches(changes):
             unfinished = await self._write(lambda conn, batch=batch: _put(conn, batch))
             while unfinished:
                 unfinished = await self._write(lambda conn, files=unfinished: _end(conn, files))
@@ -182,31 +197,38 @@ class FileIndex:
             names = names[done:]
 
 
+_Change = tuple[IndexedFile, Sequence[Section]]
+"""A file and those of its sections that are to be written."""
 _Part = tuple[IndexedFile, Sequence[Section], bool]
-"""Some sections of a file; True: the last of them."""
+"""Some of these sections; True: the last of them."""
 
 
-def _batches(files: Iterable[IndexedFile]) -> Iterator[list[_Part]]:
-    """The files in parts, as many as one commit takes."""
+def _changes(conn: sqlite3.Connection, files: Iterable[IndexedFile]) -> list[_Change]:
+    """An artifact has one section, whose text names its conversations too: it is always written."""
+    return [(file, file.sections if file.source == "artifact" else changed_sections(conn, file)) for file in files]
+
+
+def _batches(changes: Iterable[_Change]) -> Iterator[list[_Part]]:
+    """The changes in parts, as many as one commit takes."""
     batch: list[_Part] = []
     room = _CHARS_A_COMMIT
-    for file in files:
+    for file, sections in changes:
         first = 0
-        for at, section in enumerate(file.sections):
+        for at, section in enumerate(sections):
             room -= len(section.text) + _SECTION_OVERHEAD_CHARS
             if room <= 0:
-                yield [*batch, (file, file.sections[first : at + 1], at + 1 == len(file.sections))]
+                yield [*batch, (file, sections[first : at + 1], at + 1 == len(sections))]
                 batch, room, first = [], _CHARS_A_COMMIT, at + 1
-        if first < len(file.sections) or not file.sections:
-            batch.append((file, file.sections[first:], True))
+        if first < len(sections) or not sections:
+            batch.append((file, sections[first:], True))
     if batch:
         yield batch
 
 
 def _put(conn: sqlite3.Connection, batch: Iterable[_Part]) -> list[IndexedFile]:
     """Files of which there is more to take out."""
-    for file, sections, _ in batch:
-        put_sections(conn, file, sections)
+    for file, sections, is_last in batch:
+        put_sections(conn, file, sections, is_last=is_last)
     return _end(conn, [file for file, _, is_last in batch if is_last])
 
 
@@ -215,7 +237,7 @@ def _end(conn: sqlite3.Connection, files: Iterable[IndexedFile]) -> list[Indexed
 
 
 def _known(conn: sqlite3.Connection) -> dict[str, Stamp]:
-    return {path: (mtime_ns, size) for path, mtime_ns, size in conn.execute(_SQL["files"])}
+    return dict(conn.execute(_SQL["files"]))
 
 
 def _mode(place: str) -> int | None:

@@ -30,6 +30,7 @@ _SQL = sentences("writes.sql")
 _GET_META, _SET_META = _SQL["get-meta"], _SQL["set-meta"]
 _INSERT_RECORD, _INSERT_WORDS = _SQL["insert-record"], _SQL["insert-words"]
 _COUNT_CONVERSATION = _SQL["count-conversation"]
+_SECTIONS_OF_OWNER = sentences("reads.sql")["sections-of-owner"]
 _Row = tuple[int, str, str, str, str, int, str]
 """id, session_key, sender, sender_id, title, searched, body."""
 _WORDS_COLUMNS = (6, 10, 11, 14, 15, 16)
@@ -203,38 +204,41 @@ def remove_refs(conn: sqlite3.Connection, refs: Iterable[str]) -> None:
         conn.execute(_SQL["drop-empty-conversation"], (owner,))
 
 
-def put_sections(conn: sqlite3.Connection, file: IndexedFile, sections: Sequence[Section]) -> None:
-    """Indexes some sections of a file, in their order; those that are as they were are not touched."""
-    if not sections:
-        return
-    if len(sections) < len(file.sections):
+def changed_sections(conn: sqlite3.Connection, file: IndexedFile) -> list[Section]:
+    """The sections of a file that are not in the index as they are now. `conn` is the reader's connection."""
+    known = {n: tuple(same) for n, *same in conn.execute(_SECTIONS_OF_OWNER, (f"file:{file.path}",)).fetchall()}
+    return [
+        section
+        for section in file.sections
+        if known.get(section.first) != (file.source, section.last, clean(section.title), clean(section.text))
+    ]
+
+
+def put_sections(conn: sqlite3.Connection, file: IndexedFile, sections: Iterable[Section], *, is_last: bool) -> None:
+    """Indexes some sections of a file. With others to come the file counts as changed, whatever comes between."""
+    if not is_last:
         conn.execute(_SQL["begin-file"], (file.path, file.source, file.at))
     owner = f"file:{file.path}"
     origin = origins.line(conn, file.path) if file.source == "artifact" else ""
-    span = (owner, sections[0].first, sections[-1].first)
-    known = {row[0]: row[1:] for row in conn.execute(_SQL["sections-between"], span).fetchall()}
     for section in sections:
-        body, title = clean(section.text) + origin, clean(section.title)
-        id_, at, *same = known.get(section.first, (0, 0))
-        if same != [file.source, section.last, title, body]:
-            record = (
-                file.source, owner, section.first, 0, section.last, file.at, "", "", "", "", "", "", "", "", title,
-                len(body), body,
-            )  # fmt: skip
-            _put(conn, record)
-        elif at != file.at:
-            conn.execute(_SQL["date-record"], (file.at, id_))
+        body = clean(section.text) + origin
+        record = (
+            file.source, owner, section.first, 0, section.last, file.at, "", "", "", "", "", "", "", "",
+            clean(section.title), len(body), body,
+        )  # fmt: skip
+        _put(conn, record)
 
 
 def end_file(conn: sqlite3.Connection, file: IndexedFile, rows_max: int) -> bool:
     """Takes out what the file no longer holds, and notes it as indexed. True: there is more to take out."""
     kept = {section.first for section in file.sections}
     owner = f"file:{file.path}"
-    stale = [n for (n,) in conn.execute(_SQL["sections-of-owner"], (owner,)).fetchall() if n not in kept]
+    stale = [n for (n,) in conn.execute(_SQL["places-of-owner"], (owner,)).fetchall() if n not in kept]
     for n in stale[:rows_max]:
         _delete(conn, conn.execute(_SQL["record-of-ref"], (owner, n, 0)).fetchone())
     if len(stale) > rows_max:
         return True
+    conn.execute(_SQL["date-records"], {"owner": owner, "at": file.at})
     facts = (file.path, file.source, file.mtime_ns, file.size, file.at, len(file.sections), file.fault)
     conn.execute(_SQL["put-file"], facts)
     return False

@@ -104,7 +104,10 @@ SELECT file.path, record.title FROM file JOIN record ON record.owner = 'file:' |
 WHERE file.source = 'knowledge' ORDER BY file.path, record.n LIMIT ?
 
 -- name: files
-SELECT path, mtime_ns, size FROM file
+SELECT path, mtime_ns + size FROM file
+
+-- name: sections-of-owner
+SELECT n, source, last, title, body FROM record WHERE owner = ?
 
 -- name: faults
 SELECT path, fault FROM file WHERE fault <> ''

@@ -58,7 +58,15 @@ class Cortex:
         self._conn: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
         self._covered: tuple[int, Coverage] | None = None
-        self.indexing = False
+        self._messages_missing = False
+
+    @property
+    def indexing(self) -> bool:
+        return self._messages_missing or self.files.left > 0
+
+    @indexing.setter
+    def indexing(self, messages_missing: bool) -> None:
+        self._messages_missing = messages_missing
 
     async def open(self) -> None:
         """Starts the reader; index.db need not exist yet."""

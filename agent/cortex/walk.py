@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from agent.cortex.roots import Root, Roots, lies_in
 from agent.cortex.sources import NOT_INDEXED, is_private_name, is_skipped
 
-Stamp = tuple[int, int]
-"""When a file was last written (ns since 1970) and its size in bytes."""
+Stamp = int
+"""When a file was last written (ns since 1970) plus its size in bytes: one number is compared sooner than two, and two
+states of a file that differ would have to differ by as many bytes as nanoseconds to have the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +63,23 @@ class _Walk:
         while folders:
             place, prefix = folders.pop()
             try:
-                entries = os.scandir(place)
+                # By its number the files of a folder are asked for without a way through all the folders above.
+                folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except OSError as error:
                 self.found.skipped[prefix or "."] = _unreadable(error)
                 continue
-            self.found.folders.append(place)
-            with entries:
-                folders.extend(self._entries(entries, prefix))
+            try:
+                self.found.folders.append(place)
+                with os.scandir(folder) as entries:
+                    folders += [
+                        (f"{place}/{name}", f"{prefix}{name}/") for name in self._entries(entries, place, prefix)
+                    ]
+            finally:
+                os.close(folder)
 
-    def _entries(self, entries: Iterator[os.DirEntry[str]], prefix: str) -> list[tuple[str, str]]:
-        """Compares the files of one folder; the folders in it, with the beginning of their files' names."""
-        folders: list[tuple[str, str]] = []
+    def _entries(self, entries: Iterator[os.DirEntry[str]], place: str, prefix: str) -> list[str]:
+        """Compares the files of one folder; the names of the folders in it that are to be looked through."""
+        folders: list[str] = []
         pop, is_other = self.known.pop, self._is_other
         for entry in entries:
             name = prefix + entry.name
@@ -83,24 +90,24 @@ class _Walk:
                 except OSError:
                     self.found.gone.append(name)
                     continue
-                if (stat.st_mtime_ns, stat.st_size) == stamp:
+                if stat.st_mtime_ns + stat.st_size == stamp:
                     continue
-            if is_other(entry, name):
+            if is_other(entry, place, name):
                 if stamp is not None:
                     self.found.gone.append(name)
-                if entry.is_dir(follow_symlinks=False) and self._is_entered(entry, name):
-                    folders.append((entry.path, f"{name}/"))
+                if entry.is_dir(follow_symlinks=False) and self._is_entered(entry, place, name):
+                    folders.append(entry.name)
             else:
                 self.found.changed.append(name)
         return folders
 
-    def _is_other(self, entry: os.DirEntry[str], name: str) -> bool:
+    def _is_other(self, entry: os.DirEntry[str], place: str, name: str) -> bool:
         """False for a file that is to be indexed; notes why one that looks like it is not."""
         if entry.is_dir(follow_symlinks=False) or is_private_name(entry.name) or self._is_skipped(name):
             return True
         reason = None
         if entry.is_symlink():
-            reason = self._fault_of_link(entry, name)
+            reason = self._fault_of_link(f"{place}/{entry.name}", name)
         elif self.root.source_of(name) is not None:
             reason = fault_of_name(entry.name)
             if reason is None and entry.is_file(follow_symlinks=False):
@@ -110,12 +117,14 @@ class _Walk:
             self.found.skipped[shown(name)] = reason
         return True
 
-    def _is_entered(self, entry: os.DirEntry[str], name: str) -> bool:
+    def _is_entered(self, entry: os.DirEntry[str], place: str, name: str) -> bool:
         if is_private_name(entry.name) or self._is_skipped(name) or name in NOT_INDEXED:
             return False
-        if self.root.prefix and entry.path in self.own_places:
+        if self.root.prefix and f"{place}/{entry.name}" in self.own_places:
             return False
         reason = fault_of_name(entry.name)
+        if not self.root.prefix and self.roots.root_of(f"{name}/").prefix:
+            reason = "a folder of memory.folders has that name"
         if reason is not None:
             self.found.skipped[shown(name)] = reason
         return reason is None
@@ -123,11 +132,11 @@ class _Walk:
     def _is_skipped(self, name: str) -> bool:
         return not self.root.prefix and is_skipped(name, self.roots.skip)
 
-    def _fault_of_link(self, entry: os.DirEntry[str], name: str) -> str | None:
+    def _fault_of_link(self, link: str, name: str) -> str | None:
         """Why what a link names is not indexed; None: it is found in its own place, or the link looks like no text."""
         looks_indexed = self.root.source_of(name) is not None
         try:
-            target = os.path.realpath(entry.path, strict=True)
+            target = os.path.realpath(link, strict=True)
             is_folder = os.path.isdir(target)
         except OSError as error:
             return _broken(error) if looks_indexed else None

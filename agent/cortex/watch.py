@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -57,8 +57,8 @@ class WatchedFiles(Protocol):
 class Watcher:
     """Runs as one task, `run`, until it is cancelled; then its thread has ended too.
 
-    `faults`: what the files raise beside ToolFailure and OSError when the index cannot be written. `settled` is set
-    while all folders are watched and were compared since: what changes from then on is seen.
+    `faults`: what the files raise beside ToolFailure and OSError when the index cannot be written. `compared` is set
+    when all files were compared once, `settled` while all folders are watched and were compared since.
     """
 
     def __init__(
@@ -79,26 +79,36 @@ class Watcher:
         self._rests_until: dict[str, float] = {}
         self._look_at = self._looked_until = 0.0
         self._is_warned = False
+        self.compared = asyncio.Event()
         self.settled = asyncio.Event()
 
     async def run(self) -> None:
         """Brings the index up to the files, and keeps it there."""
+        looking: asyncio.Task[None] | None = None
         try:
             while True:
-                try:
-                    if time.monotonic() >= self._look_at:
-                        await self._look()
-                    await self._wait()
-                    await self._take()
-                except self._faults as error:
-                    LOG.warning("changed files are not searchable yet: %s", error)
-                    self._look_at = time.monotonic() + self._unwatched_seconds
+                if time.monotonic() >= self._look_at and (looking is None or looking.done()):
+                    self._look_at = time.monotonic() + CHECK_SECONDS
+                    looking = asyncio.create_task(self._guarded(self._look()))
+                await self._wait()
+                await self._guarded(self._take())
         finally:
+            if looking is not None:
+                looking.cancel()
+                await asyncio.gather(looking, return_exceptions=True)
             await self._unwatch()
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        """What fails now is made up by a look."""
+        try:
+            await work
+        except self._faults as error:
+            LOG.warning("changed files are not searchable yet: %s", error)
+            self._look_at = time.monotonic() + self._unwatched_seconds
+            self._came.set()
 
     async def _look(self) -> None:
         """Compares everything. The folders known so far are watched before, new ones after; then it looks again."""
-        self._look_at = time.monotonic() + CHECK_SECONDS
         await self._watch((await self._files.watched()).folders)
         begun = time.monotonic()
         await self._files.update()
@@ -112,6 +122,8 @@ class Watcher:
             self._look_at = self._looked_until
         else:
             self.settled.set()
+        self.compared.set()
+        self._came.set()
 
     async def _wait(self) -> None:
         """Until there is something to do."""

@@ -60,14 +60,11 @@ DELETE FROM idx.conversation
 -- name: some-records-of-owner
 SELECT id, session_key, sender, sender_id, title, searched, body FROM idx.record WHERE owner = ? LIMIT ?
 
--- name: sections-between
-SELECT n, id, at, source, last, title, body FROM idx.record WHERE owner = ? AND n BETWEEN ? AND ?
-
--- name: sections-of-owner
+-- name: places-of-owner
 SELECT n FROM idx.record WHERE owner = ?
 
--- name: date-record
-UPDATE idx.record SET at = ? WHERE id = ?
+-- name: date-records
+UPDATE idx.record SET at = :at WHERE owner = :owner AND at <> :at
 
 -- name: artifact-of-path
 SELECT owner, n, part, last, at, title, body FROM idx.record WHERE owner = ? AND n = 0 AND part = 0

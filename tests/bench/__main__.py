@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.bench import accepting, asking, classifying, index_bench, installing, starting, streaming, turns
+from tests.bench import accepting, asking, classifying, files_bench, index_bench, installing, starting, streaming, turns
 
 Bench = Callable[[bool], list[dict[str, Any]]]
 """Takes whether it is only to show that it works; gives its figures."""
@@ -44,6 +44,10 @@ def _index(tiny: bool) -> list[dict[str, Any]]:
     return index_bench.figures(200 if tiny else index_bench.MESSAGES)
 
 
+def _files(tiny: bool) -> list[dict[str, Any]]:
+    return asyncio.run(files_bench.run(20, 80, 1, 1) if tiny else files_bench.run(5_000, 20_000, 2_000, 15))
+
+
 def _classify(tiny: bool) -> list[dict[str, Any]]:
     return classifying.run(1 if tiny else classifying.TIMES)
 
@@ -59,6 +63,7 @@ BENCHES: dict[str, Bench] = {
     "start": _start,
     "request": _request,
     "index": _index,
+    "files": _files,
     "classify": _classify,
     "stream": _stream,
 }

@@ -15,6 +15,7 @@ PREFIXES = {
     "start": ("start_", "idle_", "help"),
     "request": "request_",
     "index": ("index_", "search_", "context_"),
+    "files": "files_",
     "stream": "stream_",
     "classify": "classify_",
 }

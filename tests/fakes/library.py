@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,14 +32,14 @@ def context(viewer: Viewer = OWNER, conversation_id: str = "c1") -> CallContext:
 class Library:
     """`write` is the writer; `say` and `call` index a message or a tool call and give its reference back."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, folders: Iterable[Path] = ()) -> None:
         self.workspace = home / "workspace"
         self.workspace.mkdir(parents=True, exist_ok=True)
         self.path = home / "index.db"
         self.conn = sqlite3.connect(home / "hudhud.db", isolation_level=None, check_same_thread=False)
         self.conn.row_factory = sqlite3.Row
         self.conn.execute("PRAGMA journal_mode = WAL")
-        self.cortex = Cortex(self.path, self.workspace, self.write, ZONE)
+        self.cortex = Cortex(self.path, self.workspace, self.write, ZONE, folders=folders)
         self.transactions = 0
 
     async def write(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
@@ -98,8 +98,8 @@ class Library:
 
 
 @asynccontextmanager
-async def open_library(home: Path) -> AsyncIterator[Library]:
-    library = Library(home)
+async def open_library(home: Path, folders: Iterable[Path] = ()) -> AsyncIterator[Library]:
+    library = Library(home, folders)
     index.attach(library.conn, library.path)
     await library.cortex.open()
     try:
