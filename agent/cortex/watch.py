@@ -27,9 +27,9 @@ CHECK_SECONDS = 600.0
 """All files are compared so often, for what no watcher is told: folders of other machines, an overflow."""
 UNWATCHED_SECONDS = 30.0
 """How often where they cannot be watched."""
+REST_SECONDS_MIN = 0.5
 REST_BYTES_A_SECOND = 4_000_000
-"""A file that has been read rests a second for so many bytes: one that grows all the time costs a tenth of a core at
-most."""
+"""A file that has been read rests, a large one longer: one that grows all the time costs a tenth of a core at most."""
 LOOK_SHARE = 0.2
 """The share of the time that comparing all files may take while folders come and go."""
 
@@ -166,7 +166,8 @@ class Watcher:
         self._rests_until = {place: until for place, until in self._rests_until.items() if until > now}
         for place in places:
             with contextlib.suppress(OSError):
-                self._rests_until[place] = now + os.stat(place).st_size / REST_BYTES_A_SECOND
+                size = os.stat(place).st_size
+                self._rests_until[place] = now + max(REST_SECONDS_MIN, size / REST_BYTES_A_SECOND)
 
     async def _watch(self, folders: frozenset[str]) -> None:
         """Watches these folders; where that cannot be, says so once."""
