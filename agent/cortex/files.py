@@ -158,17 +158,23 @@ class FileIndex:
             count += len(read.files)
         return count
 
+    def changes(self, known: dict[str, Stamp]) -> tuple[list[str], list[str]]:
+        """What differs from the files `known`, which is emptied: names that are gone, names to read. In any thread."""
+        found = look(self.roots, known)
+        return found.gone, found.changed
+
+    def read(self, name: str) -> IndexedFile:
+        """One file, in any thread. Raises OSError when it cannot be read."""
+        return read_file(self.roots.place(name), name, str(self.roots.source_of(name)), self._zone)
+
     def _read(self, names: Sequence[str]) -> _Read:
         files: list[IndexedFile] = []
         lost: dict[str, str] = {}
         chars = done = 0
-        tops = {root.prefix: root.real() for root in self.roots.all()}
         for name in names:
-            root = self.roots.root_of(name)
-            place = os.path.join(tops[root.prefix], name.removeprefix(root.prefix))
             done += 1
             try:
-                file = read_file(place, name, str(root.source_of(name)), self._zone)
+                file = self.read(name)
             except FileNotFoundError:
                 lost[name] = ""
             except OSError as error:

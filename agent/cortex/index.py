@@ -33,6 +33,8 @@ _COUNT_CONVERSATION = _SQL["count-conversation"]
 _SECTIONS_OF_OWNER = sentences("reads.sql")["sections-of-owner"]
 _Row = tuple[int, str, str, str, str, int, str]
 """id, session_key, sender, sender_id, title, searched, body."""
+Record = tuple[str, str, int, int, int, int, str, str, str, str, str, str, str, str, str, int, str]
+"""A row of `record` without its id, in the order of the table's columns."""
 _WORDS_COLUMNS = (6, 10, 11, 14, 15, 16)
 """The same of a record that is about to be written."""
 
@@ -169,7 +171,7 @@ def index_message(conn: sqlite3.Connection, row: IndexedMessage) -> None:
     if is_new:
         conn.execute(_COUNT_CONVERSATION, (owner, row.session_key, row.channel, row.chat, at))
     if row.attached or not is_new:
-        _retell(conn, origins.note_message(conn, owner, row.n, row.attached))
+        _retell(conn, origins.replace(conn, owner, row.n, 0, origins.of_message(owner, row.n, row.attached)))
 
 
 def index_call(conn: sqlite3.Connection, row: IndexedCall) -> None:
@@ -184,7 +186,8 @@ def index_call(conn: sqlite3.Connection, row: IndexedCall) -> None:
     if _put(conn, record):
         conn.execute(_COUNT_CONVERSATION, (owner, row.session_key, row.channel, row.chat, at))
     if row.outcome == "success":
-        _retell(conn, origins.note_call(conn, owner, row.n, row.call_n, row.name, row.args, row.output))
+        found = origins.of_call(owner, row.n, row.call_n, row.name, row.args, row.output)
+        _retell(conn, origins.replace(conn, owner, row.n, row.call_n, found))
 
 
 def remove_refs(conn: sqlite3.Connection, refs: Iterable[str]) -> None:
@@ -214,18 +217,29 @@ def changed_sections(conn: sqlite3.Connection, file: IndexedFile) -> list[Sectio
     ]
 
 
+def file_records(file: IndexedFile, sections: Iterable[Section], origin: str = "") -> list[Record]:
+    """The rows of `record` that sections of a file become; `origin` is added to their text."""
+    owner = f"file:{file.path}"
+    return [
+        (
+            file.source, owner, section.first, 0, section.last, file.at, "", "", "", "", "", "", "", "",
+            clean(section.title), len(body := clean(section.text) + origin), body,
+        )
+        for section in sections
+    ]  # fmt: skip
+
+
+def file_row(file: IndexedFile) -> tuple[object, ...]:
+    """The row of `file`."""
+    return file.path, file.source, file.mtime_ns, file.size, file.at, len(file.sections), file.fault
+
+
 def put_sections(conn: sqlite3.Connection, file: IndexedFile, sections: Iterable[Section], *, is_last: bool) -> None:
     """Indexes some sections of a file. With others to come the file counts as changed, whatever comes between."""
     if not is_last:
         conn.execute(_SQL["begin-file"], (file.path, file.source, file.at))
-    owner = f"file:{file.path}"
     origin = origins.line(conn, file.path) if file.source == "artifact" else ""
-    for section in sections:
-        body = clean(section.text) + origin
-        record = (
-            file.source, owner, section.first, 0, section.last, file.at, "", "", "", "", "", "", "", "",
-            clean(section.title), len(body), body,
-        )  # fmt: skip
+    for record in file_records(file, sections, origin):
         _put(conn, record)
 
 
@@ -239,8 +253,7 @@ def end_file(conn: sqlite3.Connection, file: IndexedFile, rows_max: int) -> bool
     if len(stale) > rows_max:
         return True
     conn.execute(_SQL["date-records"], {"owner": owner, "at": file.at})
-    facts = (file.path, file.source, file.mtime_ns, file.size, file.at, len(file.sections), file.fault)
-    conn.execute(_SQL["put-file"], facts)
+    conn.execute(_SQL["put-file"], file_row(file))
     return False
 
 
@@ -255,6 +268,11 @@ def remove_files(conn: sqlite3.Connection, paths: Sequence[str], rows_max: int) 
             return done
         conn.execute(_SQL["delete-file"], (path,))
     return len(paths)
+
+
+def retell_artifacts(conn: sqlite3.Connection) -> None:
+    """Writes anew where each artifact comes from: after messages and calls were added in one go."""
+    _retell(conn, [path for (path,) in conn.execute(_SQL["artifacts-with-origin"]).fetchall()])
 
 
 def _retell(conn: sqlite3.Connection, paths: Iterable[str]) -> None:

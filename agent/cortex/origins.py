@@ -42,18 +42,35 @@ _READERS = (
 _SQL = sentences("origins.sql")
 
 
-def note_call(conn: sqlite3.Connection, owner: str, n: int, part: int, name: str, args: str, output: str) -> list[str]:
-    """Keeps the artifacts that a successful call named; their paths, and those it no longer names."""
+Origin = tuple[str, int, str, int, int, str]
+"""path, rank, owner, n, part, tool: a row of `origin`."""
+
+
+def of_call(owner: str, n: int, part: int, name: str, args: str, output: str) -> list[Origin]:
+    """The artifacts that a successful call made or named."""
     if name.startswith(_READERS):
-        return forget(conn, owner, n, part)
+        return []
+    rank = _MADE if name in _WRITERS else _NAMED
     paths = list(dict.fromkeys(_paths(args, output)))[:PATHS_OF_CALL_MAX]
-    return _keep(conn, owner, n, part, name, _MADE if name in _WRITERS else _NAMED, paths)
+    return [(path, rank, owner, n, part, name) for path in paths]
 
 
-def note_message(conn: sqlite3.Connection, owner: str, n: int, attached: Iterable[str]) -> list[str]:
-    """Keeps the files that came with a message; their paths, and those that no longer do."""
-    paths = [path for text in attached if (path := _artifact(text))]
-    return _keep(conn, owner, n, 0, "", _MADE, paths)
+def of_message(owner: str, n: int, attached: Iterable[str]) -> list[Origin]:
+    """The files that came with a message."""
+    return [(path, _MADE, owner, n, 0, "") for text in attached if (path := _artifact(text))]
+
+
+def put(conn: sqlite3.Connection, found: Iterable[Origin]) -> None:
+    """Keeps these beside what is there."""
+    conn.executemany(_SQL["keep"], found)
+
+
+def replace(conn: sqlite3.Connection, owner: str, n: int, part: int, found: list[Origin]) -> list[str]:
+    """Keeps these in the place of what one record had; the paths of all that changed."""
+    before = forget(conn, owner, n, part)
+    if found:
+        put(conn, found)
+    return list(dict.fromkeys([*(path for path, *_ in found), *before]))
 
 
 def forget(conn: sqlite3.Connection, owner: str, n: int | None = None, part: int | None = None) -> list[str]:
@@ -73,13 +90,6 @@ def line(conn: sqlite3.Connection, path: str) -> str:
     owner, n, part, tool, rank = row
     word = "from" if rank == _MADE else "see"
     return f"\n{word} {record_ref(owner, n, part, 0)}{f' ({tool})' if tool else ''}"
-
-
-def _keep(conn: sqlite3.Connection, owner: str, n: int, part: int, tool: str, rank: int, paths: list[str]) -> list[str]:
-    before = forget(conn, owner, n, part)
-    if paths:
-        conn.executemany(_SQL["keep"], [(path, rank, owner, n, part, tool) for path in paths])
-    return [*paths, *(path for path in before if path not in paths)]
 
 
 def _paths(args: str, output: str) -> Iterator[str]:

@@ -89,9 +89,9 @@ class Roots:
         return self.workspace
 
     def place(self, path: str) -> str:
-        """The place of a file by its name; links are not followed."""
+        """The place of a file by its name."""
         root = self.root_of(path)
-        return os.path.join(root.real(), path.removeprefix(root.prefix))
+        return os.path.join(root.place, path.removeprefix(root.prefix))
 
     def source_of(self, path: str) -> str | None:
         """The source of a file by its name; None: it is not indexed."""

@@ -66,6 +66,9 @@ SELECT n FROM idx.record WHERE owner = ?
 -- name: date-records
 UPDATE idx.record SET at = :at WHERE owner = :owner AND at <> :at
 
+-- name: artifacts-with-origin
+SELECT DISTINCT origin.path FROM idx.origin JOIN idx.file ON file.path = origin.path
+
 -- name: artifact-of-path
 SELECT owner, n, part, last, at, title, body FROM idx.record WHERE owner = ? AND n = 0 AND part = 0
 

@@ -38,6 +38,9 @@ def test_no_file_means_the_defaults(tmp_path: Path) -> None:
     [
         ("[agent]\nworkers = 0", "agent.workers", "0", "greater than or equal to 1"),
         ("[agent]\nworkers = 'many'", "agent.workers", "'many'", "integer"),
+        ("[memory]\nfolders = 'kb'", "memory.folders", "'kb'", "a list"),
+        ("[memory]\nfolders = ['kb', ' ']", "memory.folders", "a list", "a list of paths"),
+        ("[memory]\nfolders = ['~nobody-of-that-name/kb']", "memory.folders", "a list", "your own home folder"),
         ("[agent]\nidle_hours = -1", "agent.idle_hours", "-1", "greater than or equal to 0"),
         ("[agent]\nidle_hours = inf", "agent.idle_hours", "inf", "finite"),
         ("[agent]\ntimezone = 'Mars/Olympus'", "agent.timezone", "'Mars/Olympus'", "Asia/Riyadh"),
@@ -179,6 +182,17 @@ def test_whatever_stands_in_the_file_is_settings_or_a_sentence(
     except SettingsError as error:
         said = str(error)
     assert not said or "allowed" in said.lower() or "environment variable" in said
+
+
+def test_folders_lie_beside_the_settings_or_where_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/sana")
+    memory = load(tmp_path, "[memory]\nfolders = ['kb', '/srv/notes', '~/Notes', '../up']").memory
+    assert memory.places(tmp_path) == (
+        tmp_path / "kb",
+        Path("/srv/notes"),
+        Path("/home/sana/Notes"),
+        tmp_path / "../up",
+    )
 
 
 def test_the_zone_is_the_setting_else_the_machines_else_utc(monkeypatch: pytest.MonkeyPatch) -> None:

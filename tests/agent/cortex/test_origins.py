@@ -63,6 +63,16 @@ async def test_a_removed_conversation_is_no_longer_named(tmp_path: Path) -> None
         assert library.conn.execute("SELECT count(*) FROM idx.origin").fetchone()[0] == 0
 
 
+async def test_origins_added_in_one_go_are_told_afterwards(tmp_path: Path) -> None:
+    async with open_library(tmp_path) as library:
+        library.file("files/walrus.csv", "x")
+        await library.cortex.update_files()
+        found = origins.of_call("conversation:c1", 4, 2, "write_file", '{"path": "files/walrus.csv"}', "")
+        await library.write(lambda conn: origins.put(conn, [*found, *origins.of_message("conversation:c9", 1, ["x"])]))
+        await library.write(index.retell_artifacts)
+        assert (await text(library, "walrus")).endswith("from conversation:c1#4.2 (write_file)")
+
+
 async def test_a_changed_artifact_keeps_its_origin(tmp_path: Path) -> None:
     async with open_library(tmp_path) as library:
         library.file("files/walrus.csv", "x")
