@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.cortex.sources import is_private, source_of, text_source_of
+from agent.lines import one_line
 from agent.types import ToolFailure
 
+PATH_SHOWN_CHARS = 200
 FOLDERS = "folders"
 """Files of the extra folders are named `folders/<name>/...`."""
 _NO_NAME = re.compile(r"[#\n\r\0/]")
@@ -116,17 +118,18 @@ class Roots:
         """The real place and the name of the file that a reference names. Of an extra folder only what is indexed can
         be opened. Raises ToolFailure for what lies outside, is private or is no file."""
         root = self.root_of(path)
-        where = f"the folder {root.place.name}" if root.prefix else "the workspace"
+        where = f"the folder {one_line(root.place.name)}" if root.prefix else "the workspace"
+        shown = one_line(path, PATH_SHOWN_CHARS)
         try:
             top = root.place.resolve()
             real = (top / path.removeprefix(root.prefix)).resolve()
             name = f"{root.prefix}{real.relative_to(top).as_posix()}"
         except (ValueError, OSError, RuntimeError):
-            raise ToolFailure(f"{path[:200]!r} names nothing inside {where}.") from None
+            raise ToolFailure(f"{shown!r} names nothing inside {where}.") from None
         if self.is_private(name) or (root.prefix and root.source_of(name) is None):
-            raise ToolFailure(f"{path} is private: it is neither searched nor opened.")
+            raise ToolFailure(f"{shown} is private: it is neither searched nor opened.")
         if not os.path.isfile(real):
-            raise ToolFailure(f"There is no file {path} in {where}.")
+            raise ToolFailure(f"There is no file {shown} in {where}.")
         return real, name
 
     def own_places(self) -> frozenset[str]:

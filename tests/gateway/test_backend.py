@@ -108,7 +108,7 @@ async def test_what_is_listed_is_what_was_said(gateway: Program) -> None:
     assert listed["last_text"] == "re: the falcon sleeps"
     assert listed["message_count"] == 2
     assert listed["channel"] == "inapp"
-    found = await gateway.get("/api/search?query=falcon")
+    found = await gateway.get("/api/search?query=falcon&sources=conversation")
     assert found["hits"]
     assert {hit["ref"].partition("#")[0] for hit in found["hits"]} == {f"conversation:{listed['id']}"}
 
