@@ -23,6 +23,7 @@ from agent.motor import Motor, Sleep
 from agent.prefrontal import Prefrontal
 from agent.providers.base import writes
 from agent.ras import Ras
+from agent.redaction import REDACT
 from agent.thalamus import Thalamus
 from agent.tokens import ModelContext
 from agent.types import Provider, ToolFunction
@@ -98,6 +99,7 @@ def build_brain(
     retry_seconds: Sequence[float] = MODEL_RETRY_PAUSES_SECONDS,
     ledger: Ledger | None = None,
     confirm: Confirm = "risky",
+    redact: Callable[[str], str] = REDACT,
     sleep: Sleep = asyncio.sleep,
     trace: Callable[[str], None] | None = None,
 ) -> Brain:
@@ -106,12 +108,10 @@ def build_brain(
     `functions`: the code of the built-in tools, by capability and tool name; `folders` hold the SKILL.md files (None:
     the built-in ones and the workspace's `skills/`); `sources` are capabilities from elsewhere. `zone` is the owner's.
     `now` gives aware UTC times. `context_tokens` 0: a cautious default. `confirm`: what the owner is asked about, the
-    risky or all that changes something. `retry_seconds`: the pauses before the model is called again; `sleep` is
-    awaited between tries of a tool.
+    risky or all that changes something. `redact` masks secrets in what is recalled and written down. `retry_seconds`:
+    the pauses before the model is called again; `sleep` is awaited between tries of a tool.
     """
-    ras = Ras()
-    context = ModelContext(context_tokens)
-    basalganglia = BasalGanglia(workspace, zone)
+    ras, context, basalganglia = Ras(), ModelContext(context_tokens), BasalGanglia(workspace, zone)
     folders = (BUILT_IN, workspace / "skills") if folders is None else folders
     cerebellum = Cerebellum(functions, folders, trace, workspace=workspace, sources=sources)
     return Brain(
@@ -125,6 +125,7 @@ def build_brain(
             context=context,
             agent_name=agent_name,
             digest=basalganglia.digest,
+            redact=redact,
         ),
         ras=ras,
         thalamus=Thalamus(provider, pauses_seconds=retry_seconds),
@@ -137,7 +138,7 @@ def build_brain(
         hippocampus=Hippocampus(workspace, zone),
         cortex=cortex,
         compaction=Compaction(context, writes=writes(provider)),
-        corpus=Corpus(workspace, zone, now),
+        corpus=Corpus(workspace, zone, now, redact),
         ledger=ledger,
         rounds_max=rounds_max,
         trace=trace,

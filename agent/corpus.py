@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from agent.files import append_lines
 from agent.limits import CORPUS_DAYS_KEPT, CORPUS_PAUSE_SECONDS, CORPUS_TEXT_CHARS
 from agent.lines import flat, one_line
+from agent.redaction import REDACT
 from agent.types import Turn
 
 _log = logging.getLogger(__name__)
@@ -35,10 +36,17 @@ class _Event(NamedTuple):
 class Corpus:
     """The event log `brain/corpus/YYYY-MM-DD.log.md`, days and times in the owner's zone.
 
-    `note` only remembers; a thread writes some 2 seconds later. `now` gives aware UTC times.
+    `note` only remembers; a thread writes some 2 seconds later, without secrets. `now` gives aware UTC times.
     """
 
-    def __init__(self, workspace: Path, zone: ZoneInfo, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        zone: ZoneInfo,
+        now: Callable[[], datetime],
+        redact: Callable[[str], str] = REDACT,
+    ) -> None:
+        self._redact = redact
         self._folder = workspace / "brain" / "corpus"
         self._zone = zone
         self._now = now
@@ -76,7 +84,7 @@ class Corpus:
         for event in events:
             at = event.at.astimezone(self._zone)
             kind = "run" if event.scheduled else "turn"
-            facts = json.dumps(_short(event.facts), ensure_ascii=False, default=str)
+            facts = json.dumps(_short(event.facts, self._redact), ensure_ascii=False, default=str)
             days.setdefault(at.date(), []).append(
                 f"\n## {at:%H:%M:%S}.{at.microsecond // 1000:03} [{kind} {one_line(event.turn_id)}]\n\n"
                 f"- {event.name} {facts}"
@@ -101,12 +109,12 @@ class Corpus:
             _log.warning("old event logs could not be removed: %s", error)
 
 
-def _short(value: object) -> object:
-    """The value with every text in it cut."""
+def _short(value: object, redact: Callable[[str], str]) -> object:
+    """The value with every text in it masked and cut."""
     if isinstance(value, str):
-        return flat(value, CORPUS_TEXT_CHARS)
+        return flat(redact(value), CORPUS_TEXT_CHARS)
     if isinstance(value, dict):
-        return {str(key): _short(inner) for key, inner in cast("dict[object, object]", value).items()}
+        return {str(key): _short(inner, redact) for key, inner in cast("dict[object, object]", value).items()}
     if isinstance(value, list | tuple):
-        return [_short(inner) for inner in cast("Sequence[object]", value)]
+        return [_short(inner, redact) for inner in cast("Sequence[object]", value)]
     return value

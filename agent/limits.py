@@ -136,3 +136,7 @@ COMMAND_DEPTH_MAX = 40
 SERVER_REFRESH_SECONDS = 300.0
 """A server that says nothing is asked for its tools so often: one that went down is noticed."""
 SERVER_SCHEMA_CHARS_MAX = 20_000
+SECRET_CHARS_MIN = 6
+"""A shorter secret of the settings is too common a text to be masked wherever it stands."""
+SECRET_WORD_CHARS_MAX = 1_024
+"""A longer run of characters is no key; it bounds what looking for one costs."""

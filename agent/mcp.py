@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.limits import (
+    SECRET_CHARS_MIN,
     SERVER_CALL_SECONDS_MAX,
     SERVER_DESCRIPTION_CHARS,
     SERVER_ERROR_CHARS,
@@ -30,6 +31,7 @@ from agent.limits import (
 )
 from agent.lines import bounded, flat
 from agent.programs import Tail
+from agent.redaction import without
 from agent.skills import Capability
 from agent.types import CallContext, JsonObject, ToolFailure, ToolFunction, ToolSpec
 
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _STARTING = "it is being started."
-SECRET_CHARS_MIN = 6
-"""A shorter value of a variable is too common a text to be taken for a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +204,7 @@ class _Server:
         """What the server was set up with may hold keys, and its errors may repeat them."""
         secrets = [value for value in self._settings.env.values() if len(value) >= SECRET_CHARS_MIN]
         _, mark, query = self._settings.url.partition("?")
-        for secret in (*secrets, *([f"{mark}{query}"] if query else [])):
-            text = text.replace(secret, "***")
-        return text
+        return without(text, [*secrets, *([f"{mark}{query}"] if query else [])])
 
     def _function(self, tool: str) -> ToolFunction:
         async def call(context: CallContext, args: JsonObject) -> str:

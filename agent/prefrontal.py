@@ -26,6 +26,7 @@ from agent.lines import one_line
 from agent.overview import Counts, Glance, Overview
 from agent.prompts import default_soul, operating_contract
 from agent.ras import Candidate, Ras
+from agent.redaction import REDACT
 from agent.retrieval import Hit
 from agent.snapshots import Snapshots, Source
 from agent.tokens import ModelContext, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
@@ -81,7 +82,8 @@ class Prefrontal:
     """Context assembler.
 
     `context` says how much the model takes; a conversation keeps for its system part the measure it began with.
-    `digest` tells what went wrong in the days before one. `close` waits for the last debug snapshot.
+    `digest` tells what went wrong in the days before one. `redact` masks secrets in what is recalled, and in the debug
+    snapshots. `close` waits for the last debug snapshot.
     """
 
     def __init__(
@@ -96,9 +98,11 @@ class Prefrontal:
         context: ModelContext | None = None,
         agent_name: str = "Hudhud",
         digest: Callable[[date], str] = lambda today: "",
+        redact: Callable[[str], str] = REDACT,
     ) -> None:
         self._pages = Pages(workspace)
-        self._snapshots = Snapshots(workspace)
+        self._snapshots = Snapshots(workspace, redact)
+        self._redact = redact
         self._ras = ras
         self._cortex = cortex
         self._cerebellum = cerebellum
@@ -235,7 +239,13 @@ class Prefrontal:
         hits = {hit.ref: hit for hit in found if not hit.ref.startswith(own)}
         ranked = self._ras.rank(turn.text, [Candidate(hit.ref, hit.snippet, hit.score) for hit in hits.values()])
         floor = _HIT_SHARE * ranked[0].score if ranked else 0.0
-        return tuple(_hit(hits[item.candidate.key], item.score, self._zone) for item in ranked if item.score >= floor)
+        return tuple(self._hit(hits[item.candidate.key], item.score) for item in ranked if item.score >= floor)
+
+    def _hit(self, hit: Hit, score: float) -> _Hit:
+        at = f"{hit.at.astimezone(self._zone):%Y-%m-%d %H:%M}" if hit.at else ""
+        text, title = self._redact(hit.snippet), self._redact(hit.title)
+        block = fence(text, hit.ref, at=at, sender=hit.sender, role=hit.role, chat=hit.chat, title=title)
+        return _Hit(hit.ref, block, estimate_tokens(block), score)
 
     def _context(self, turn: Turn) -> str:
         """The program's own word on when and who; the person's text follows it."""
@@ -282,12 +292,6 @@ def _system(sections: Sequence[_Section], budget: dict[str, int]) -> tuple[str, 
         inside = text.replace(f"</{section.tag}", f"<\\/{section.tag}")
         parts.append(f"<{section.tag}>\n{inside}\n</{section.tag}>")
     return "\n\n".join(parts), sources
-
-
-def _hit(hit: Hit, score: float, zone: ZoneInfo) -> _Hit:
-    at = f"{hit.at.astimezone(zone):%Y-%m-%d %H:%M}" if hit.at else ""
-    block = fence(hit.snippet, hit.ref, at=at, sender=hit.sender, role=hit.role, chat=hit.chat, title=hit.title)
-    return _Hit(hit.ref, block, estimate_tokens(block), score)
 
 
 def _fitting(hits: Sequence[_Hit], tokens_max: int) -> list[_Hit]:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,11 +42,12 @@ class _Snapshot:
 
 
 class Snapshots:
-    """Keeps the newest 50 as files. They are written in a thread, some time after the turn: no answer waits for them,
-    and what a busy second would write only to delete it again is never written."""
+    """Keeps the newest 50 as files, without secrets. They are written in a thread, some time after the turn: no answer
+    waits for them, and what a busy second would write only to delete it again is never written."""
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Path, redact: Callable[[str], str]) -> None:
         self._folder = workspace / "brain" / "prefrontal" / ".debug"
+        self._redact = redact
         self._waiting: deque[_Snapshot] = deque(maxlen=SNAPSHOTS_KEPT)
         self._timer: asyncio.TimerHandle | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
@@ -88,7 +89,7 @@ class Snapshots:
         turn_id = quote(snapshot.turn.id, safe="")
         name = f"{at:%Y-%m-%d_%H-%M-%S}.{at.microsecond // 1000:03}-{turn_id}.md"
         # Made for looking into, not for keeping: no fsync.
-        replace_file(self._folder / name, _page(snapshot), durable=False)
+        replace_file(self._folder / name, self._redact(_page(snapshot)), durable=False)
         if name not in self._names:
             self._names.append(name)
         while len(self._names) > SNAPSHOTS_KEPT:

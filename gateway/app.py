@@ -196,6 +196,7 @@ class App:
             context_tokens=model.context_tokens,
             rounds_max=self.settings.agent.max_rounds,
             confirm=self.settings.safety.confirm,
+            redact=self.library.redactor,
         )
 
     @property

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from agent.redaction import Redactor
 from gateway.app import App
 from gateway.cli_options import Place
 from gateway.cli_output import print_json, remark, say
-from gateway.config import Settings
+from gateway.config import Settings, known_secrets
 from gateway.home import HomeError, prepare
 from gateway.limits import LOG_FILE_BYTES_MAX, LOG_FILES_MAX
 
@@ -117,20 +118,17 @@ def _log_to(folder: Path, settings: Settings, level: int) -> None:
 
 
 class _Lines(logging.Formatter):
-    """For the file: times in UTC, the secrets of the settings as three stars."""
+    """For the file: times in UTC, secrets masked."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-        self._secrets = _secrets(settings)
+        self._redact = Redactor(known_secrets(settings))
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
     def format(self, record: logging.LogRecord) -> str:
-        line = self._line(record)
-        for secret in self._secrets:
-            line = line.replace(secret, "***")
-        return line
+        return self._redact(self._line(record))
 
     def _line(self, record: logging.LogRecord) -> str:
         return super().format(record)
@@ -143,15 +141,3 @@ class _Sentences(_Lines):
         error = record.exc_info[1] if record.exc_info else None
         cause = "" if error is None else f" ({type(error).__name__}: {error})"
         return f"{record.levelname.lower()}: {record.getMessage()}{cause}"
-
-
-def _secrets(section: object) -> list[str]:
-    """Every secret of the settings that is long enough not to be a word of the text."""
-    from pydantic import BaseModel, SecretStr
-
-    if isinstance(section, SecretStr):
-        secret = section.get_secret_value()
-        return [secret] if len(secret) >= 8 else []
-    if isinstance(section, BaseModel):
-        return [secret for name in type(section).model_fields for secret in _secrets(getattr(section, name))]
-    return []

@@ -272,3 +272,18 @@ def _allowed_keys(location: list[str]) -> list[str]:
         fields = getattr(model, "model_fields", {})
         model = fields[part].annotation if part in fields else None
     return list(getattr(model, "model_fields", {}))
+
+
+def known_secrets(section: object) -> list[str]:
+    """Every secret value of the settings: keys and tokens, what servers of tools get as variables, and the passwords
+    and queries of addresses."""
+    if isinstance(section, SecretStr):
+        return [section.get_secret_value()]
+    if isinstance(section, McpServerSettings):
+        _, mark, query = section.url.partition("?")
+        return [*section.env.values(), *([f"{mark}{query}"] if query else [])]
+    if isinstance(section, BaseModel):
+        return [secret for name in type(section).model_fields for secret in known_secrets(getattr(section, name))]
+    if isinstance(section, dict):
+        return [secret for inner in cast("dict[str, object]", section).values() for secret in known_secrets(inner)]
+    return []

@@ -14,10 +14,11 @@ from agent.capabilities.shell.tools import Shell
 from agent.capabilities.web_fetch.tools import WebFetch
 from agent.cortex.search import Cortex
 from agent.hippocampus.knowledge import Knowledge
+from agent.redaction import Redactor
 from agent.types import JsonObject, ToolFunction
 from channels import registry
 from gateway import __version__
-from gateway.config import Settings
+from gateway.config import Settings, known_secrets
 from gateway.health import Health
 from gateway.limits import STATUS_SKIPPED_MAX
 from gateway.store import Store
@@ -38,6 +39,7 @@ class Library:
     health: Health
     state: LibraryState
     zone: ZoneInfo
+    redactor: Redactor
 
     @classmethod
     async def open(cls, home: Path, settings: Settings, now: Callable[[], datetime] = utc_now) -> Library:
@@ -50,6 +52,7 @@ class Library:
         await cortex.open()
         health = Health(now)
         knowledge = Knowledge(workspace, cortex)
+        redactor = Redactor(known_secrets(settings))
         state = LibraryState(health, store, cortex)
         introspect = Introspect(
             cortex,
@@ -59,8 +62,9 @@ class Library:
             settings.zone,
             list_files=Files(workspace, settings.zone).list_files,
             aliases=registry.ALIASES,
+            redact=redactor,
         )
-        return cls(home, store, cortex, introspect, health, state, settings.zone)
+        return cls(home, store, cortex, introspect, health, state, settings.zone, redactor)
 
     def functions(self) -> dict[str, dict[str, ToolFunction]]:
         """The code of the tools, by capability and name."""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
+from agent.redaction import Redactor
 from agent.types import ContextOverflow, ProviderError
 
 DETAIL_CHARS_MAX = 200
@@ -252,9 +253,8 @@ def _words(body: object) -> list[str]:
 def detail_of(body: object, secret: str) -> str:
     """The service's own message on one line, cut, without keys; empty when it sent none."""
     message = _message(body)
-    if len(secret) >= 4:
-        message = message.replace(secret, "***")
-    line = " ".join(_KEYS.sub("***", message).split()).rstrip(".")
+    message = Redactor([secret])(message)
+    line = " ".join(_KEYS.sub("[redacted: api key]", message).split()).rstrip(".")
     return line if len(line) <= DETAIL_CHARS_MAX else f"{line[:DETAIL_CHARS_MAX]}…"
 
 

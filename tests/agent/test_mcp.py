@@ -164,7 +164,7 @@ async def test_a_server_that_cannot_be_started_says_why_and_is_tried_with_growin
             on.pauses.go_on.set()
             await until(lambda wanted=wanted: on.pauses.seconds == wanted, 10)
     async with running(tmp_path, broken, SHELF) as on:
-        assert "shelf: no wood for ***" in await on.gone("broken")
+        assert "shelf: no wood for [redacted: secret]" in await on.gone("broken")
         await on.there("shelf")
         assert "Not available" in on.registry.lines("owner")
 

@@ -73,6 +73,7 @@ LIBRARIES = {
     "openai": ("agent/providers",),
     "tree_sitter": ("agent/amygdala",),
     "tree_sitter_bash": ("agent/amygdala",),
+    "detect_secrets": ("agent/redaction",),
     "genai_prices": ("agent/usage", "agent/model_sizes"),
     "anthropic": ("agent/providers",),
     "ollama": ("agent/providers",),

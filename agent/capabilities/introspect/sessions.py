@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from agent.capabilities.introspect import texts
 from agent.capabilities.introspect.arguments import number, required, session_key, text
+from agent.capabilities.introspect.masking import masked_hit, masked_message
 from agent.capabilities.introspect.shapes import message_json
 from agent.limits import (
     HISTORY_ANSWER_BYTES,
@@ -24,6 +25,7 @@ from agent.limits import (
     SESSION_SEARCH_BYTES,
     SESSION_SNIPPET_CHARS,
 )
+from agent.redaction import REDACT, Redactor
 from agent.retrieval import Hit, SearchAnswer
 from agent.types import CallContext, ConversationRecord, JsonObject, MessageRecord, ToolFailure, Transcripts, Viewer
 
@@ -93,12 +95,18 @@ class Sessions:
     """The tools' code; what cannot be done raises ToolFailure. `aliases`: other names of channels."""
 
     def __init__(
-        self, index: SessionIndex, transcripts: Transcripts, zone: ZoneInfo, aliases: Mapping[str, str]
+        self,
+        index: SessionIndex,
+        transcripts: Transcripts,
+        zone: ZoneInfo,
+        aliases: Mapping[str, str],
+        redact: Redactor = REDACT,
     ) -> None:
         self._index = index
         self._transcripts = transcripts
         self._zone = zone
         self._aliases = aliases
+        self._redact = redact
 
     async def sessions_search(self, ctx: CallContext, args: JsonObject) -> str:
         return search_text(await self.search(ctx.viewer, args), self._zone)
@@ -139,7 +147,7 @@ class Sessions:
             limit=limit + 1,
             snippet_chars=SESSION_SNIPPET_CHARS,
         )
-        hits = answer.hits[:limit]
+        hits = tuple(self._masked(hit) for hit in answer.hits[:limit])
         ends = accumulate(_bytes(hit_json(hit)) for hit in hits)
         fitting = sum(end <= SESSION_SEARCH_BYTES - FRAME_BYTES for end in ends)
         return Found(hits[:fitting], answer.indexing, fitting < len(answer.hits))
@@ -165,6 +173,7 @@ class Sessions:
             end = min(begins[-1], max(0, anchor - limit // 2) + limit)
         read = await self._read(records, begins, max(0, end - limit), end)
         tools = args.get("include_tools") is True and viewer.session_keys is None
+        read = [replace(said, message=masked_message(said.message, self._redact)) for said in read]
         kept = _kept([_cut(said, tools) for said in read], anchor)
         first = kept[0].place if kept else 0
         truncated = len(kept) < len(read) or any(said.cut for said in kept)
@@ -181,6 +190,11 @@ class Sessions:
                 messages = await self._transcripts.messages(record.id, low - begin + 1, high - begin)
                 read += [Said(begin + message.n - 1, record.id, message, cut=False) for message in messages]
         return read
+
+    def _masked(self, hit: Hit) -> Hit:
+        # A mask may be longer than the secret was.
+        masked = masked_hit(hit, self._redact)
+        return replace(masked, snippet=texts.shortened(masked.snippet, SESSION_SNIPPET_CHARS))
 
     def _key(self, args: JsonObject) -> str | None:
         key = session_key(args)

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from agent.capabilities.introspect import texts
 from agent.capabilities.introspect.arguments import choice, owners_only, text
+from agent.redaction import REDACT, Redactor
 from agent.retrieval import Coverage
 from agent.types import CallContext, JsonObject, StateSource, ToolFunction, Viewer
 
@@ -30,7 +31,15 @@ class Remembered(Protocol):
 class State:
     """The tools' code; all of it is the owner's. `list_files` is the tool that lists the workspace."""
 
-    def __init__(self, source: StateSource, index: Remembered, zone: ZoneInfo, list_files: ToolFunction) -> None:
+    def __init__(
+        self,
+        source: StateSource,
+        index: Remembered,
+        zone: ZoneInfo,
+        list_files: ToolFunction,
+        redact: Redactor = REDACT,
+    ) -> None:
+        self._redact = redact
         self._source = source
         self._index = index
         self._zone = zone
@@ -59,11 +68,11 @@ class State:
     async def channel_status_json(self, ctx: CallContext, args: JsonObject) -> JsonObject:
         """The shape of `channels status`."""
         owners_only(ctx, "see the state of the channels")
-        return await self._source.channels()
+        return self._redact.deep(await self._source.channels())
 
     async def wolffish_status(self, ctx: CallContext, args: JsonObject) -> str:
         owners_only(ctx, "see what runs")
-        return status_text(await self._source.status(), self._zone)
+        return self._redact(status_text(await self._source.status(), self._zone))
 
     async def wolffish_performance(self, ctx: CallContext, args: JsonObject) -> str:
         owners_only(ctx, "see how it performs")
@@ -76,7 +85,7 @@ class State:
 
     async def wolffish_list_files(self, ctx: CallContext, args: JsonObject) -> str:
         owners_only(ctx, "list files")
-        return await self._list_files(ctx, args)
+        return self._redact(await self._list_files(ctx, args))
 
 
 def usage_text(usage: JsonObject) -> str:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from agent.capabilities.introspect import texts
 from agent.capabilities.introspect.arguments import choice, number, owners_only, required, text
+from agent.capabilities.introspect.masking import masked_answer, masked_conversation, masked_message
 from agent.capabilities.introspect.sessions import SessionIndex, Sessions
 from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json
 from agent.capabilities.introspect.state import Remembered, State
@@ -22,6 +23,7 @@ from agent.limits import (
     SEARCH_HITS_DEFAULT,
     SEARCH_HITS_MAX,
 )
+from agent.redaction import MARK, REDACT, Redactor
 from agent.retrieval import SearchAnswer
 from agent.types import (
     CallContext,
@@ -100,7 +102,8 @@ class Introspect:
     """The tools' code. Arguments are JSON; each tool raises ToolFailure with one sentence.
 
     The methods that end in `_json` give the shapes of docs/formats.md, for the same arguments.
-    `list_files` is the tool that lists the workspace. `aliases`: other names of channels.
+    `list_files` is the tool that lists the workspace. `aliases`: other names of channels. `redact` masks secrets in all
+    that is answered.
     """
 
     def __init__(
@@ -113,14 +116,16 @@ class Introspect:
         *,
         list_files: ToolFunction,
         aliases: Mapping[str, str] | None = None,
+        redact: Redactor = REDACT,
     ) -> None:
         self._cortex = cortex
         self._knowledge = knowledge
         self._transcripts = transcripts
         self._zone = zone
         self._aliases = dict(aliases or {})
-        self.sessions = Sessions(cortex, transcripts, zone, self._aliases)
-        self.state = State(state, cortex, zone, list_files)
+        self._redact = redact
+        self.sessions = Sessions(cortex, transcripts, zone, self._aliases, redact)
+        self.state = State(state, cortex, zone, list_files, redact)
 
     def functions(self) -> dict[str, ToolFunction]:
         """Each tool by its name in SKILL.md."""
@@ -162,7 +167,7 @@ class Introspect:
 
     async def memory_get(self, ctx: CallContext, args: JsonObject) -> str:
         limit = number(args, "limit", GET_RECORDS_DEFAULT, GET_RECORDS_MAX)
-        return await self._cortex.get(ctx.viewer, required(args, "ref"), limit)
+        return self._redact(await self._cortex.get(ctx.viewer, required(args, "ref"), limit))
 
     async def memory_save(self, ctx: CallContext, args: JsonObject) -> str:
         saved = await self._save(ctx, args)
@@ -197,7 +202,8 @@ class Introspect:
         if query is None and day is None:
             raise ToolFailure("Give a query, a date, or both.")
         if query is None:
-            answer = await self._cortex.of_day(ctx.viewer, str(day), sources=sources, limit=limit)
+            found = await self._cortex.of_day(ctx.viewer, str(day), sources=sources, limit=limit)
+            answer = masked_answer(found, self._redact)
         else:
             wanted = {"query": query, "sources": sources, "after": day, "before": day, "limit": limit}
             answer = await self.search(ctx.viewer, wanted)
@@ -205,7 +211,7 @@ class Introspect:
 
     async def search(self, viewer: Viewer, args: JsonObject) -> SearchAnswer:
         """The answer to `memory_search`."""
-        return await self._cortex.search(
+        found = await self._cortex.search(
             viewer,
             required(args, "query", blank=True),
             sources=text(args, "sources"),
@@ -217,6 +223,7 @@ class Introspect:
             role=text(args, "role"),
             limit=number(args, "limit", SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX),
         )
+        return masked_answer(found, self._redact)
 
     async def conversations(self, viewer: Viewer, args: JsonObject) -> list[ConversationRecord]:
         """The answer to `conversation_list`: newest update first, with a `query` the best match first."""
@@ -224,9 +231,10 @@ class Introspect:
         after, before = self._cortex.bounds(text(args, "after"), text(args, "before"))
         channel, query = self._channel(args), text(args, "query")
         if query is None:
-            return await self._transcripts.conversations(
+            found = await self._transcripts.conversations(
                 viewer, channel=channel, after=after, before=before, limit=limit
             )
+            return [masked_conversation(record, self._redact) for record in found]
         ids = await self._cortex.conversations(viewer, query, channel=channel, limit=MATCHING_CONVERSATIONS)
         if not ids:
             return []
@@ -234,7 +242,8 @@ class Introspect:
             viewer, channel=channel, ids=ids, after=after, before=before, limit=len(ids)
         )
         order = {id_: at for at, id_ in enumerate(ids)}
-        return sorted(found, key=lambda record: order.get(record.id, len(order)))[:limit]
+        best = sorted(found, key=lambda record: order.get(record.id, len(order)))[:limit]
+        return [masked_conversation(record, self._redact) for record in best]
 
     async def conversation(self, ctx: CallContext, args: JsonObject) -> tuple[ConversationRecord, list[MessageRecord]]:
         """The answer to `conversation_read`: the conversation and the messages asked for."""
@@ -249,7 +258,8 @@ class Introspect:
         if ctx.viewer.session_keys is not None:
             # In a group the calls of the owner hold what is the owner's.
             messages = [replace(message, tool_calls=()) for message in messages]
-        return record, messages
+        messages = [masked_message(message, self._redact) for message in messages]
+        return masked_conversation(record, self._redact), messages
 
     async def _named(self, ctx: CallContext, part: str) -> ConversationRecord:
         part = part.removeprefix("conversation:").partition("#")[0]
@@ -265,8 +275,11 @@ class Introspect:
 
     async def _save(self, ctx: CallContext, args: JsonObject) -> SavedFact:
         owners_only(ctx, "save facts")
+        fact = required(args, "fact")
+        if MARK in fact:
+            raise ToolFailure("The fact holds a masked secret, not the value itself; say it without.")
         return await self._knowledge.save(
-            required(args, "fact"), text(args, "type") or "technical", text(args, "topic"), text(args, "replaces")
+            fact, text(args, "type") or "technical", text(args, "topic"), text(args, "replaces")
         )
 
     def _channel(self, args: JsonObject) -> str | None:
