@@ -37,3 +37,5 @@ IMPORT_BATCH_MESSAGES = 250
 DISK_BYTES_LOW = 1_000_000_000
 DISK_BYTES_MIN = 100_000_000
 """With less free space `doctor` warns, and with less than this it calls it a fault."""
+REMOVE_BATCH_MESSAGES = 250
+"""Taken out in one transaction by a removal; what else is to be saved waits no longer than for one of these."""

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -47,6 +47,54 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             LOG.warning("%s: line %d is not readable and was passed over", path, number)
         else:
             yield line
+
+
+def kept_lines(path: Path) -> list[dict[str, Any]]:
+    """What a log still says: its readable lines in order, without those that a `removed` line takes out, and what is
+    said about those (edits, reactions)."""
+    lines = list(read_lines(path))
+    gone = removed_ids(lines)
+    return [
+        line
+        for line in lines
+        if line.get("kind") == "removed" or not gone.intersection(_names(line.get("id"), line.get("edits")))
+    ]
+
+
+def removed_ids(lines: Sequence[Mapping[str, Any]]) -> set[Any]:
+    """The ids of the messages that the `removed` lines among these take out.
+
+    `ids` names them one by one; each pair of `ranges` names the lines from the first with one id to the next with the
+    other, both included.
+    """
+    gone: set[Any] = set()
+    for at, line in enumerate(lines):
+        if line.get("kind") != "removed":
+            continue
+        gone.update(_names(*_list(line.get("ids"))))
+        for pair in _list(line.get("ranges")):
+            if isinstance(pair, list) and len(cast("list[Any]", pair)) == 2:
+                gone.update(_between(lines[:at], *cast("list[Any]", pair)))
+    return gone
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _between(lines: Sequence[Mapping[str, Any]], first: Any, last: Any) -> Iterator[Any]:
+    """The ids of the lines from the one to the other; nothing when one of them is not there."""
+    begin = next((at for at, line in enumerate(lines) if line.get("id") == first), None)
+    if begin is None:
+        return
+    end = next((at for at in range(begin, len(lines)) if lines[at].get("id") == last), None)
+    if end is not None:
+        for line in lines[begin : end + 1]:
+            yield from _names(line.get("id"), *_list(line.get("parts")))
+
+
+def _names(*ids: Any) -> set[str | int]:
+    return {id_ for id_ in ids if isinstance(id_, (str, int))}
 
 
 def parse_line(raw: bytes) -> dict[str, Any] | None:
@@ -146,6 +194,15 @@ class ReadLog:
                 chat.written = chat.size_bytes = 0
             added += await self._write(chat)
         return added
+
+    def removed(self, channel: str, chat_id: str) -> set[Any]:
+        """The ids of the messages that the owner had taken out of this chat, as its file says."""
+        path = self._chat(channel, chat_id).path
+        try:
+            says_so = b'"removed"' in path.read_bytes()
+        except FileNotFoundError:
+            return set()
+        return removed_ids(list(read_lines(path))) if says_so else set()
 
     async def caught_up(self, channel: str, chat_id: str) -> None:
         """Returns when everything of this chat that is committed by now stands in its file.

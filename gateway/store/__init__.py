@@ -1,6 +1,7 @@
 """hudhud.db, the truth, with index.db attached: the only package of the gateway that touches SQLite."""
 
 from gateway.store.database import DatabaseBusy, DiskFull, StoreError
+from gateway.store.removal import StillUsed
 from gateway.store.store import Store
 
-__all__ = ["DatabaseBusy", "DiskFull", "Store", "StoreError"]
+__all__ = ["DatabaseBusy", "DiskFull", "StillUsed", "Store", "StoreError"]

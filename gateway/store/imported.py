@@ -88,7 +88,7 @@ def _is_present(connection: sqlite3.Connection, item: ExportedMessage, keys: Seq
     return (
         heard is not None
         and heard["at"] // 1000 == to_ms(item.message.sent_at) // 1000
-        and heard["text"] == safe_text(item.message.text)
+        and (heard["removed_at"] is not None or heard["text"] == safe_text(item.message.text))
     )
 
 

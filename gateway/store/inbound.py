@@ -108,6 +108,10 @@ def _about_earlier(connection: sqlite3.Connection, indexer: Indexer, new: NewMes
     conversation = open_conversation(connection, new, address)
     row = _message_row(connection, new, address, conversation, key)
     row |= {"n": None, "state": "observed"}
+    if earlier is not None and earlier["removed_at"] is not None:
+        # What was removed does not come back as an edit of itself.
+        row |= {"text": "", "attachments": None}
+        earlier = None
     seq = connection.execute(SQL["add_message"], row).lastrowid or 0
     connection.execute(
         SQL["add_log_entry"],

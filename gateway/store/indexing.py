@@ -7,7 +7,7 @@ import json
 import logging
 import secrets
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -99,6 +99,10 @@ class Indexer:
             _index_call(connection, message, call)
         except sqlite3.DatabaseError as error:
             self._damaged(connection, error)
+
+    def removed(self, connection: sqlite3.Connection, refs: Sequence[str]) -> None:
+        """Takes messages, with their calls, out of the index. The watermark stays: what it covers is as it was."""
+        self.guarded(connection, lambda c: index.remove_refs(c, refs))
 
     def guarded(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """Runs work that writes to the index only; None, and nothing done, when the index is damaged."""

@@ -41,6 +41,8 @@ def set_mark(connection: sqlite3.Connection, channel: str, chat: str, seq: int, 
 
 def _fields(row: sqlite3.Row) -> dict[str, Any]:
     """The JSON object of one line (docs/formats.md)."""
+    if row["kind"] == "removed":
+        return _removed(row)
     sent = row["sent_ids"] is not None
     sent_ids: list[str] = json.loads(row["sent_ids"]) if sent else []
     fields: dict[str, Any] = {
@@ -64,3 +66,16 @@ def _fields(row: sqlite3.Row) -> dict[str, Any]:
         if row[key]:
             fields[key] = json.loads(row[key])
     return fields
+
+
+def _removed(row: sqlite3.Row) -> dict[str, Any]:
+    """A line that names the lines that no longer count: `ids`, and `ranges` of first and last."""
+    return {
+        "id": row["message_id"],
+        "at": from_ms(row["at"]).isoformat(timespec="milliseconds"),
+        "dir": "in",
+        "kind": row["kind"],
+        "sender": {"id": row["sender_id"], "name": row["sender_name"]},
+        "text": "",
+        **json.loads(row["edits"]),
+    }

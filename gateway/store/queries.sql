@@ -3,7 +3,7 @@ SELECT seq, version, n, message_id, conversation_id, session_key, chat, state FR
 WHERE channel = :channel AND dedupe_key = :dedupe_key
 
 -- name: message_by_platform_id
-SELECT seq, n, text, state, session_key, conversation_id, sender_id, role FROM message
+SELECT seq, n, text, state, session_key, conversation_id, sender_id, role, removed_at FROM message
 WHERE channel = :channel AND dedupe_key = :dedupe_key AND n IS NOT NULL
 
 -- name: moved_chat
@@ -22,7 +22,8 @@ VALUES (:id, :session_key, :channel, :chat, :thread, :title, :now, :now)
 
 -- name: touch_conversation
 UPDATE conversation SET updated_at = max(updated_at, :now), message_count = :n, last_text = :last_text,
-  ended_at = CASE WHEN :reopen THEN NULL ELSE ended_at END, title = CASE WHEN title = '' THEN :title ELSE title END
+  ended_at = CASE WHEN :reopen THEN NULL ELSE ended_at END, title = CASE WHEN title = '' THEN :title ELSE title END,
+  removed_at = NULL
 WHERE id = :id
 
 -- name: conversation_said
@@ -113,7 +114,7 @@ SELECT seq, n, role, sender_name, text, turn_id, round, rounds, call_count, at, 
   ) AS asked_by
 FROM message
 WHERE conversation_id = :conversation_id AND n < :n AND state NOT IN ('waiting', 'running', 'cancelled')
-  AND command IS NULL ORDER BY n DESC LIMIT :limit
+  AND command IS NULL AND removed_at IS NULL ORDER BY n DESC LIMIT :limit
 
 -- name: reply_of_turn
 SELECT message.* FROM turn JOIN message ON message.seq = turn.reply_seq WHERE turn.id = :id
@@ -179,7 +180,8 @@ SELECT log_entry.seq AS entry_seq, log_entry.channel AS log_channel, log_entry.c
   delivery.sent_ids, delivery.updated_at AS sent_at
 FROM log_entry JOIN message ON message.seq = log_entry.message_seq
 LEFT JOIN delivery ON delivery.key = log_entry.delivery_key
-WHERE log_entry.channel = :channel AND log_entry.chat = :chat AND log_entry.seq > :after ORDER BY log_entry.seq
+WHERE log_entry.channel = :channel AND log_entry.chat = :chat AND log_entry.seq > :after
+  AND message.removed_at IS NULL ORDER BY log_entry.seq
 
 -- name: log_chats
 SELECT log_entry.channel, log_entry.chat, max(log_entry.seq) AS last, coalesce(readlog_mark.seq, 0) AS marked,
@@ -239,19 +241,21 @@ WHERE (:channel IS NULL OR channel = :channel)
   AND (:after IS NULL OR updated_at >= :after) AND (:before IS NULL OR updated_at < :before)
   AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
   AND (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids)))
+  AND removed_at IS NULL
 ORDER BY updated_at DESC, id LIMIT :limit
 
 -- name: conversation_named
 SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
-WHERE id = :part AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
+WHERE id = :part AND removed_at IS NULL AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
 
 -- name: conversations_like
 SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
-WHERE instr(id, :part) > 0 AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
+WHERE instr(id, :part) > 0 AND removed_at IS NULL AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
 ORDER BY updated_at DESC LIMIT 20
 
 -- name: conversation_messages
-SELECT * FROM message WHERE conversation_id = :conversation_id AND n BETWEEN :first AND :last ORDER BY n
+SELECT * FROM message WHERE conversation_id = :conversation_id AND n BETWEEN :first AND :last
+  AND removed_at IS NULL ORDER BY n
 
 -- name: conversation_calls
 SELECT tool_call.*, message.n AS message_n FROM tool_call JOIN message ON message.seq = tool_call.message_seq
@@ -352,12 +356,75 @@ WHERE rights = 'allowed' AND channel = :channel AND sender_id = :sender_id LIMIT
 
 -- name: session_conversations
 SELECT id, session_key, channel, chat, title, updated_at, ended_at, message_count, last_text FROM conversation
-WHERE session_key = :session_key AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
+WHERE session_key = :session_key AND removed_at IS NULL
+  AND (:keys IS NULL OR session_key IN (SELECT value FROM json_each(:keys)))
 ORDER BY created_at, id
 
 -- name: touch_imported
 UPDATE conversation SET updated_at = :updated_at, ended_at = :updated_at, message_count = :message_count,
+  removed_at = NULL,
   last_text = CASE WHEN :last_text = '' THEN last_text ELSE :last_text END WHERE id = :id
 
 -- name: heard_message
-SELECT at, text FROM message WHERE channel = :channel AND dedupe_key = :dedupe_key
+SELECT at, text, removed_at FROM message WHERE channel = :channel AND dedupe_key = :dedupe_key
+
+-- name: removable_messages
+SELECT * FROM message WHERE conversation_id = :conversation_id AND n IS NOT NULL AND removed_at IS NULL
+  AND (:numbers IS NULL OR n IN (SELECT value FROM json_each(:numbers))) ORDER BY n LIMIT :limit
+
+-- name: lines_about
+SELECT * FROM message WHERE channel = :channel AND chat = :chat AND edits IN (SELECT value FROM json_each(:ids))
+  AND n IS NULL AND removed_at IS NULL
+
+-- name: copies_of_reply
+SELECT message.* FROM delivery JOIN message ON message.seq = delivery.message_seq
+WHERE delivery.key = :key AND message.seq <> :seq AND message.removed_at IS NULL
+
+-- name: deliveries_of_message
+SELECT key, channel, state, sent_ids FROM delivery WHERE message_seq = :message_seq
+
+-- name: messages_in_use
+-- An answer that broke off with the program has the state of a running one, but no message that runs with it.
+SELECT n, channel, 'answered' AS used FROM message
+WHERE session_key = (SELECT session_key FROM conversation WHERE id = :conversation_id)
+  AND state IN ('waiting', 'running') AND state = 'running' AND conversation_id = :conversation_id
+  AND (:numbers IS NULL OR n IN (SELECT value FROM json_each(:numbers)))
+  AND (role = 'user' OR EXISTS (
+    SELECT 1 FROM message AS asked WHERE asked.turn_id = message.turn_id AND asked.role = 'user' AND asked.state = 'running'))
+UNION ALL
+SELECT message.n, delivery.channel, 'sent' FROM delivery JOIN message ON message.seq = delivery.message_seq
+WHERE delivery.state IN ('planned', 'sending', 'retry', 'unknown', 'failed')
+  AND delivery.state IN ('planned', 'sending', 'retry') AND message.conversation_id = :conversation_id
+  AND (:numbers IS NULL OR message.n IN (SELECT value FROM json_each(:numbers)))
+
+-- name: blank_message
+UPDATE message SET text = '', original_text = NULL, attachments = NULL, rounds = NULL, call_count = 0,
+  forwarded_from = NULL, flags = :flags, removed_at = :now, version = :version,
+  state = CASE WHEN state IN ('waiting', 'running') THEN 'cancelled' ELSE state END WHERE seq = :seq
+
+-- name: blank_calls
+DELETE FROM tool_call WHERE message_seq = :seq
+
+-- name: close_deliveries
+UPDATE delivery SET state = 'expired', reason = 'removed', updated_at = :now
+WHERE message_seq = :seq AND state IN ('unknown', 'failed')
+
+-- name: entries_of_messages
+SELECT log_entry.seq, log_entry.channel, log_entry.chat, message.message_id, delivery.sent_ids
+FROM log_entry JOIN message ON message.seq = log_entry.message_seq
+LEFT JOIN delivery ON delivery.key = log_entry.delivery_key
+WHERE log_entry.message_seq IN (SELECT value FROM json_each(:seqs)) ORDER BY log_entry.seq
+
+-- name: entries_between
+SELECT seq FROM log_entry WHERE channel = :channel AND chat = :chat AND seq BETWEEN :first AND :last ORDER BY seq
+
+-- name: last_said
+SELECT text FROM message WHERE conversation_id = :id AND n IS NOT NULL AND removed_at IS NULL AND text <> ''
+ORDER BY n DESC LIMIT 1
+
+-- name: retell_conversation
+UPDATE conversation SET last_text = :last_text, title = :title WHERE id = :id
+
+-- name: remove_conversation
+UPDATE conversation SET removed_at = :now, ended_at = coalesce(ended_at, :now), title = '', last_text = ''
+WHERE id = :id

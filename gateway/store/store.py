@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeVar
 
 from agent.usage import ModelCall
 from channels.message import Address, ExportedMessage
-from gateway.store import deliveries, imported, inbound, loglines, reports, results, turns
+from gateway.limits import REMOVE_BATCH_MESSAGES
+from gateway.store import deliveries, imported, inbound, loglines, removal, reports, results, turns
 from gateway.store.database import Database
 from gateway.store.indexing import Indexer
 from gateway.store.runs import StoredRuns
@@ -57,6 +58,25 @@ class Store:
     async def add_imported(self, batch: Sequence[ExportedMessage], now: datetime) -> imported.BatchSaved:
         """Saves a batch of an export file in one transaction; what is there already is left as it is."""
         return await self._database.write(lambda c: imported.add_batch(c, self._indexer, batch, now))
+
+    async def remove_messages(
+        self, conversation_id: str, numbers: Sequence[int] | None, now: datetime
+    ) -> tuple[int, frozenset[tuple[str, str]]]:
+        """Takes messages of these numbers, or all and the conversation with them (None), out for good, batch by batch.
+
+        How many went, and the chats whose logs have a new line. Raises StillUsed while one of them is in use; what
+        was removed before stays so. The text is overwritten in the files, not only let go.
+        """
+        count, chats = 0, frozenset[tuple[str, str]]()
+        while True:
+            done = await self._database.write(
+                lambda c: removal.remove(c, self._indexer, conversation_id, numbers, now, REMOVE_BATCH_MESSAGES)
+            )
+            count, chats = count + done.messages, chats | done.chats
+            if not done.more:
+                break
+        await self._database.maintain(lambda c: c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        return count, chats
 
     async def command_message(self, seq: int) -> TakenMessage:
         """The message of a saved command."""

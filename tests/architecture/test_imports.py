@@ -18,6 +18,7 @@ GATEWAY_LINE = (
     "inbox",
     "commands",
     "importer",
+    "removal",
     "queue",
     "port",
     "messenger",
