@@ -140,3 +140,7 @@ SECRET_CHARS_MIN = 6
 """A shorter secret of the settings is too common a text to be masked wherever it stands."""
 SECRET_WORD_CHARS_MAX = 1_024
 """A longer run of characters is no key; it bounds what looking for one costs."""
+FORGET_CHOICES_MAX = 8
+FORGET_SHOWN_MAX = 20
+"""So many of the things that would be removed are shown; the rest is counted."""
+FORGET_SHOWN_CHARS = 160

@@ -129,6 +129,7 @@ def _tool(item: Mapping[str, Any], capability: str) -> ToolSpec:
         # What a program prints may come from anywhere, unless its author says otherwise.
         outside=item.get("outside", bool(command)) is True,
         asks=_text(item, "asks") if "asks" in item else "",
+        previews=item.get("previews") is True,
     )
 
 

@@ -14,6 +14,7 @@ from agent.compaction import Fitted
 from agent.fence import escape, fence, said_meanwhile
 from agent.limits import CAPABILITY_BODY_TOKENS_MAX, CUT_OFF_RETRIES_MAX, DETAIL_CHARS, TASK_PREVIEW_CHARS
 from agent.lines import flat, one_line
+from agent.motor import call_context
 from agent.prompts import sentences
 from agent.tokens import clip
 from agent.types import (
@@ -27,6 +28,7 @@ from agent.types import (
     Question,
     Segment,
     ToolCall,
+    ToolFailure,
     ToolResult,
     ToolSpec,
     Turn,
@@ -347,19 +349,30 @@ class _Run:
         if spec is None or call.fault is not None:
             return await self._refuse(number, call, call.fault or f"There is no tool named {call.name}.", "failed")
         if verdict.decision == "confirm":
-            denial = await self._ask_owner(call, spec, verdict)
+            try:
+                preview = await self._preview(call, spec)
+            except ToolFailure as failure:
+                return await self._refuse(number, call, str(failure), "failed")
+            denial = await self._ask_owner(call, spec, verdict, preview)
             if denial is not None:
                 return await self._refuse(number, call, denial, "denied")
         return await self._run(number, call, spec)
 
-    async def _ask_owner(self, call: ToolCall, spec: ToolSpec, verdict: Verdict) -> str | None:
+    async def _preview(self, call: ToolCall, spec: ToolSpec) -> str:
+        """What the tool says that the call would do. Raises ToolFailure when it can do nothing: nobody is asked."""
+        if not spec.previews or not self.turn.may_ask:
+            return ""
+        context = replace(call_context(self.turn, self.brain.prefrontal.now(), call.id), preview=True)
+        return await self.brain.cerebellum.execute_tool(context, call)
+
+    async def _ask_owner(self, call: ToolCall, spec: ToolSpec, verdict: Verdict, preview: str = "") -> str | None:
         """None when the owner agrees, else what the model reads. No answer means no."""
         if not self.turn.may_ask:
             return None if call.name in self.turn.allows else sentences.cannot_ask(verdict.reason)
         who = one_line(self.turn.person.name) or self.turn.person.id
         arabic = verdict.arabic and sentences.is_arabic(self.turn.text)
         reason = verdict.arabic if arabic else verdict.reason
-        answer = await self.port.ask(Question(shown(call, spec), reason, who))
+        answer = await self.port.ask(Question(shown(call, spec, preview), reason, who, fades=bool(preview)))
         if answer is None:
             return sentences.UNANSWERED
         return None if answer else sentences.DENIED

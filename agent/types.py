@@ -63,6 +63,7 @@ class ToolSpec:
     - `command`: the program, with its arguments, that a call runs; the call's own arguments are its input.
     - `outside`: its result is text from outside (pages, files, other programs), which may be written to mislead.
     - `asks`: why each call needs the owner's consent; empty: what the gate finds decides.
+    - `previews`: it can say what a call would do; the owner is shown that with the question.
     """
 
     name: str
@@ -78,6 +79,7 @@ class ToolSpec:
     command: tuple[str, ...] = ()
     outside: bool = False
     asks: str = ""
+    previews: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +195,15 @@ class GatePattern:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the owner is asked before a call runs: `what` is exactly what would run."""
+    """What the owner is asked before a call runs: `what` is exactly what would run.
+
+    `fades`: it repeats what is to be forgotten, so its own text is not kept once it is answered.
+    """
 
     what: str
     reason: str
     asked_by: str
+    fades: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +347,10 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """What a tool knows of the call it serves. `call_id` is unique within the turn."""
+    """What a tool knows of the call it serves. `call_id` is unique within the turn.
+
+    `preview`: the owner is about to be asked; the tool says what the call would do, and does nothing.
+    """
 
     viewer: Viewer
     session_key: str
@@ -349,6 +358,7 @@ class CallContext:
     turn_id: str
     now: datetime
     call_id: str = ""
+    preview: bool = False
 
 
 ToolFunction = Callable[[CallContext, JsonObject], Awaitable[str]]

@@ -38,7 +38,6 @@ from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
-from gateway.readlog import ReadLog
 from gateway.sentences import language_of, sentence
 from gateway.spending import Spending
 from gateway.store import Store, StoreError
@@ -96,7 +95,7 @@ class App:
         self._stack.push_async_callback(self.library.close)
         self.store, self.health = self.library.store, self.library.health
         self.people = People(self.settings)
-        self.readlog = ReadLog(self.home / "workspace" / "readlog", self.store)
+        self.readlog = self.library.readlog
         self.observers = Observers()
         self._build_core()
         self.inbox.connect(self.queue, self.backend)
@@ -126,7 +125,15 @@ class App:
         self.mcp = McpServers(_mcp_servers(self.settings), self.home / "workspace")
         self.brain = self._build_brain()
         self._stack.callback(self.brain.close)
-        self.approvals = Approvals(self.store, self.outbox, self.channels, self.people, self.observers, self._now)
+        self.approvals = Approvals(
+            self.store,
+            self.outbox,
+            self.channels,
+            self.people,
+            self.observers,
+            self._now,
+            remove=self.library.remover.remove,
+        )
         self.queue = Queue(
             self.settings,
             self.store,

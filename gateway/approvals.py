@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from agent.types import Person, Question
+from agent.types import Person, Question, ToolFailure
 from channels.channel import Channel
 from channels.message import Address, InboundMessage
 from gateway.events import saved_event
@@ -21,7 +22,10 @@ from gateway.outbox import QUESTION, Outbox, Told
 from gateway.people import People
 from gateway.sentences import Language, sentence
 from gateway.store import Store
-from gateway.store.types import DeliveryState, Rights
+from gateway.store.types import Delivery, DeliveryState, Rights
+
+LOG = logging.getLogger(__name__)
+Remove = Callable[[str, Sequence[int]], Awaitable[int]]
 
 ACTION = "approval"
 """Buttons come back as `approval:<id>:yes` or `approval:<id>:no`."""
@@ -79,7 +83,10 @@ class OpenQuestion:
 
 
 class Approvals:
-    """Only the owner answers. One question at a time in a chat, so that a plain yes cannot be misread."""
+    """Only the owner answers. One question at a time in a chat, so that a plain yes cannot be misread.
+
+    `remove` takes a question out again that repeats what is to be forgotten.
+    """
 
     def __init__(
         self,
@@ -91,7 +98,9 @@ class Approvals:
         now: Callable[[], datetime],
         *,
         seconds_max: float = APPROVAL_SECONDS,
+        remove: Remove | None = None,
     ) -> None:
+        self._remove = remove
         self._store = store
         self._outbox = outbox
         self._channels = channels
@@ -135,8 +144,9 @@ class Approvals:
             )
             self._open[asked.id] = asked
             state: State = "expired"
+            notice: Delivery | None = None
             try:
-                await self._put(asked, language)
+                notice = await self._put(asked, language)
                 await asyncio.wait({answer}, timeout=self._seconds_max)
                 if not answer.done():
                     return None
@@ -146,30 +156,41 @@ class Approvals:
                 del self._open[asked.id]
                 self._outbox.withdraw(asked.key)
                 self._observe("approval", asked.event(state))
+                if question.fades and notice is not None and self._remove is not None:
+                    await self._fade(notice, self._remove)
 
-    async def _put(self, asked: OpenQuestion, language: Language) -> None:
+    async def _fade(self, notice: Delivery, remove: Remove) -> None:
+        """Takes the text of a question out again; one that was not sent yet stays, for it is still to be sent."""
+        _, _, message = await self._store.transcripts.saved(notice.message_seq)
+        try:
+            await remove(notice.conversation_id, [message.n])
+        except ToolFailure as error:
+            LOG.warning("the text of a question was kept: %s", error)
+
+    async def _put(self, asked: OpenQuestion, language: Language) -> Delivery | None:
         """Shows the question: a card on the page, and a message where the channel shows only messages."""
         self._observe("approval", asked.event("open"))
         info = self._channels[asked.where.channel].info
         if info.saved_is_sent:
             asked.told("sent")
-            return
+            return None
         minutes = max(1, round(self._seconds_max / 60))
         text = sentence("may_i", language).format(
             what=fenced(asked.what), reason=literal(asked.reason), asked_by=literal(asked.asked_by), minutes=minutes
         )
-        await self._say(asked.where, text, asked.key, asked.told)
+        return await self._say(asked.where, text, asked.key, asked.told)
 
     async def say_closed(self, message: InboundMessage, language: Language) -> None:
         """Tells the owner that the question of this answer is not open any more. Raises StoreError."""
         await self._say(message.address, sentence("stale_button", language), f"closed:{secrets.token_hex(8)}")
 
-    async def _say(self, where: Address, text: str, key: str, told: Told | None = None) -> None:
+    async def _say(self, where: Address, text: str, key: str, told: Told | None = None) -> Delivery:
         info = self._channels[where.channel].info
         notice = await self._store.notice(where, info.conversations, text, key, info.saved_is_sent, self._now())
         self._outbox.put(notice, told)
         if self._observe.any:
             self._observe("message", saved_event(*await self._store.transcripts.saved(notice.message_seq)))
+        return notice
 
     def answered_by(self, message: InboundMessage, rights: Rights) -> tuple[str, bool] | None:
         """The question this message answers and how: a pressed button, or a plain yes or no that was written to the

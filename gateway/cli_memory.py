@@ -82,6 +82,23 @@ def save(
     _save(place(home), given(fact=fact, type=type, topic=topic, replaces=replaces), as_json)
 
 
+@app.command()
+def forget(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="A reference, or the sentence to forget, in quotes.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Remove something remembered, after showing it.
+
+    Messages go for good; of a file the old version is kept in workspace/.trash.
+    """
+    from gateway.cli_forget import forget as go
+
+    go(place(home), what, yes=yes, dry_run=dry_run, as_json=as_json)
+
+
 def _search(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
     from agent.types import ToolFailure
     from gateway.cli_errors import used_wrongly

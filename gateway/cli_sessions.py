@@ -49,6 +49,20 @@ def history(
     _history(place(home), args, as_json)
 
 
+@app.command()
+def remove(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A session such as telegram:42, or a conversation's id.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Remove all that was said in a session, or in one conversation, for good."""
+    from gateway.cli_forget import remove as go
+
+    go(place(home), key, yes=yes, dry_run=dry_run, as_json=as_json)
+
+
 def _search(where: Place, args: Mapping[str, Any], as_json: bool) -> None:
     from agent.types import ToolFailure
     from gateway.cli_errors import used_wrongly

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from gateway.cli_errors import failed, no_such, used_wrongly
@@ -14,7 +15,7 @@ from gateway.cli_output import print_json, say
 if TYPE_CHECKING:
     from agent.amygdala import Amygdala
     from agent.cerebellum import Cerebellum
-    from agent.types import ToolResult
+    from agent.types import CallContext, ToolCall, ToolResult, ToolSpec
 
 
 def tool(place: Place, name: str, arguments: str, *, consent: bool, as_json: bool) -> None:
@@ -61,12 +62,23 @@ async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) 
         if verdict.decision == "block":
             raise failed("blocked", f"The safety gate blocks this call: {verdict.reason}")
         if verdict.decision == "confirm" and not consent:
-            raise failed("denied", f"This needs consent: {verdict.reason} {shown(call, spec)}", "Add --yes to consent.")
+            what = shown(call, spec, await _preview(cerebellum, context, call, spec))
+            raise failed("denied", f"This needs consent: {verdict.reason} {what}", "Add --yes to consent.")
         motor = Motor(cerebellum, place.home / "workspace", lambda: context.now)
         try:
             return await motor.run_task(turn, call, spec)
         finally:
             motor.end_task(turn, "done")
+
+
+async def _preview(cerebellum: Cerebellum, context: CallContext, call: ToolCall, spec: ToolSpec) -> str:
+    """What the tool says that the call would do. Raises CliError when it can do nothing."""
+    from agent.types import ToolFailure
+
+    try:
+        return await cerebellum.execute_tool(replace(context, preview=True), call) if spec.previews else ""
+    except ToolFailure as failure:
+        raise failed("failed", str(failure)) from failure
 
 
 def _gate(place: Place, cerebellum: Cerebellum) -> Amygdala:

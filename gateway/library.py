@@ -12,7 +12,9 @@ from agent.capabilities.files.tools import Files
 from agent.capabilities.introspect.tools import Introspect
 from agent.capabilities.shell.tools import Shell
 from agent.capabilities.web_fetch.tools import WebFetch
+from agent.cortex.refs import parse_ref
 from agent.cortex.search import Cortex
+from agent.hippocampus.forget import Forget
 from agent.hippocampus.knowledge import Knowledge
 from agent.redaction import Redactor
 from agent.types import JsonObject, ToolFunction
@@ -21,6 +23,8 @@ from gateway import __version__
 from gateway.config import Settings, known_secrets
 from gateway.health import Health
 from gateway.limits import STATUS_SKIPPED_MAX
+from gateway.readlog import ReadLog
+from gateway.removal import Remover
 from gateway.store import Store
 
 
@@ -40,6 +44,8 @@ class Library:
     state: LibraryState
     zone: ZoneInfo
     redactor: Redactor
+    readlog: ReadLog
+    remover: Remover
 
     @classmethod
     async def open(cls, home: Path, settings: Settings, now: Callable[[], datetime] = utc_now) -> Library:
@@ -54,6 +60,9 @@ class Library:
         knowledge = Knowledge(workspace, cortex)
         redactor = Redactor(known_secrets(settings))
         state = LibraryState(health, store, cortex)
+        readlog = ReadLog(workspace / "readlog", store)
+        remover = Remover(store, readlog, now)
+        forget = Forget(workspace, cortex, store.transcripts, remover, parse_ref, settings.zone, now)
         introspect = Introspect(
             cortex,
             knowledge,
@@ -62,9 +71,10 @@ class Library:
             settings.zone,
             list_files=Files(workspace, settings.zone).list_files,
             aliases=registry.ALIASES,
+            forgetter=forget,
             redact=redactor,
         )
-        return cls(home, store, cortex, introspect, health, state, settings.zone, redactor)
+        return cls(home, store, cortex, introspect, health, state, settings.zone, redactor, readlog, remover)
 
     def functions(self) -> dict[str, dict[str, ToolFunction]]:
         """The code of the tools, by capability and name."""

@@ -21,6 +21,10 @@ class Remover:
         self._now = now
         self.on_removed: RemovedFrom = lambda conversation_id, numbers: None
 
+    async def saying(self, text: str) -> list[tuple[str, int]]:
+        """Conversation and number of every message with just this text that is answered or observed."""
+        return await self._store.messages_saying(text)
+
     async def remove(self, conversation_id: str, numbers: Sequence[int] | None) -> int:
         """How many messages went; None: all of them, and the conversation. Raises ToolFailure while one is in use,
         StoreError when the database cannot."""

@@ -138,12 +138,13 @@ class Amygdala:
         return self._made
 
 
-def shown(call: ToolCall, spec: ToolSpec | None = None) -> str:
+def shown(call: ToolCall, spec: ToolSpec | None = None, preview: str = "") -> str:
     """The call as the owner is shown it before it runs: all of it, each text as it is, byte for byte.
 
     Only what would deceive the eye is written as `\\u{...}`: characters that show nothing or turn the direction of the
     text, and those that pass for others; in what a shell runs, in paths and in addresses, everywhere. The lines of a
-    text of several lines are set in, so that none can pass for another argument.
+    text of several lines are set in, so that none can pass for another argument. `preview` is what the tool says that
+    the call would do; it follows.
     """
     code = frozenset((*spec.shell, *spec.paths)) if spec is not None else frozenset[str]()
     lines = [f"{call.name}:"] if call.args else [call.name]
@@ -156,6 +157,8 @@ def shown(call: ToolCall, spec: ToolSpec | None = None) -> str:
             lines += (f"    {line}" for line in text.split("\n"))
         else:
             lines.append(f"{label}: {text}")
+    if preview:
+        lines += ["", *(f"    {line}" for line in visible(preview, code=False).split("\n"))]
     return "\n".join(lines)
 
 

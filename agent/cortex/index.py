@@ -23,7 +23,15 @@ SCHEMA_VERSION = 2
 CALL_SEARCHED_CHARS = 20_000
 """So much of a tool call can be found by its words; all of it can be read."""
 _WAL_BYTES_MAX = 16 * 1024 * 1024
-_RETRIEVAL_PREFIXES = ("memory_search", "memory_get", "conversation_", "sessions_", "recall", "wolffish_")
+_RETRIEVAL_PREFIXES = (
+    "memory_search",
+    "memory_get",
+    "memory_forget",
+    "conversation_",
+    "sessions_",
+    "recall",
+    "wolffish_",
+)
 """Tools that repeat what is indexed already: neither what they asked nor what they got is found by its words."""
 
 _SQL = sentences("writes.sql")

@@ -95,7 +95,7 @@ class Knowledge:
     def _save(self, text: str, type: str, topic: str, replaces: str | None) -> tuple[Saved, tuple[str, ...]]:
         """What came of it, and the types whose files changed."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        with _alone(self._folder):
+        with alone(self._folder):
             for _ in range(_TRIES):
                 texts = {name: _read(self._path(name)) for name in TYPES}
                 facts = [fact for name in TYPES for fact in _facts(name, texts[name] or "")]
@@ -146,7 +146,7 @@ class Knowledge:
 
 
 @contextmanager
-def _alone(folder: Path) -> Generator[None]:
+def alone(folder: Path) -> Generator[None]:
     """Keeps other processes of this program out meanwhile."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -59,6 +59,12 @@ class Store:
         """Saves a batch of an export file in one transaction; what is there already is left as it is."""
         return await self._database.write(lambda c: imported.add_batch(c, self._indexer, batch, now))
 
+    async def messages_saying(self, text: str) -> list[tuple[str, int]]:
+        """Conversation and number of every message with just this text; a walk over all messages."""
+        return await self._database.read(
+            lambda c: [(row[0], row[1]) for row in c.execute(SQL["messages_saying"], {"text": text}).fetchall()]
+        )
+
     async def remove_messages(
         self, conversation_id: str, numbers: Sequence[int] | None, now: datetime
     ) -> tuple[int, frozenset[tuple[str, str]]]:

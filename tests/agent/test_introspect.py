@@ -15,7 +15,7 @@ from agent.capabilities.introspect.tools import Introspect
 from agent.hippocampus.knowledge import Knowledge
 from agent.limits import READ_TEXT_BRIEF_CHARS, READ_TEXT_FULL_CHARS
 from agent.types import CallContext, JsonObject, ToolCallRecord, ToolFailure
-from tests.fakes.library import ZONE, FakeTranscripts, Library, a_conversation, context, guest, open_library
+from tests.fakes.library import ZONE, FakeTranscripts, Library, a_conversation, context, forget, guest, open_library
 
 LONG = "word " * 1_000
 SHORT = tuple(f"message number {n}" for n in range(1, 41))
@@ -110,8 +110,16 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
             a_conversation("xyz-other", "hello from the page", channel="inapp", chat="xyz-other"),
         )
         knowledge = Knowledge(library.workspace, library.cortex)
+        forgetter = forget(library, transcripts)
         tools = Introspect(
-            library.cortex, knowledge, transcripts, State(), ZONE, list_files=no_files, aliases={"electron": "inapp"}
+            library.cortex,
+            knowledge,
+            transcripts,
+            State(),
+            ZONE,
+            list_files=no_files,
+            aliases={"electron": "inapp"},
+            forgetter=forgetter,
         )
         yield World(library, tools)
 
@@ -119,7 +127,10 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 def tools_over(world: World, transcripts: FakeTranscripts) -> Introspect:
     """The same tools over other conversations."""
     knowledge = Knowledge(world.library.workspace, world.library.cortex)
-    return Introspect(world.library.cortex, knowledge, transcripts, State(), ZONE, list_files=no_files)
+    forgetter = forget(world.library, transcripts)
+    return Introspect(
+        world.library.cortex, knowledge, transcripts, State(), ZONE, list_files=no_files, forgetter=forgetter
+    )
 
 
 async def test_a_hit_is_two_lines_with_reference_date_and_sender(world: World) -> None:
@@ -332,8 +343,11 @@ async def test_what_models_cost_is_told_for_days_of_the_owner(world: World) -> N
             asked.append((after, before))
             return await super().usage(after, before)
 
-    tools = Introspect(world.library.cortex, Knowledge(world.library.workspace, world.library.cortex),
-                       FakeTranscripts(), Figures(), ZONE, list_files=no_files)  # fmt: skip
+    knowledge, nothing = Knowledge(world.library.workspace, world.library.cortex), FakeTranscripts()
+    forgetter = forget(world.library, nothing)
+    tools = Introspect(
+        world.library.cortex, knowledge, nothing, Figures(), ZONE, list_files=no_files, forgetter=forgetter
+    )
     periods = {
         "today": ("2026-07-01", "2026-07-02"),
         "yesterday": ("2026-06-30", "2026-07-01"),

@@ -184,6 +184,7 @@ class TestIntrospect(CapabilityContract):
             "wolffish_performance": {},
             "wolffish_memory": {},
             "wolffish_list_files": {},
+            "memory_forget": {"what": "A quokka is an animal."},
         }
         guest = CallContext(guest_viewer, "telegram:8", theirs, "t", AT)
         yield World(

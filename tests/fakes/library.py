@@ -12,8 +12,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent.cortex import index
+from agent.cortex.refs import parse_ref
 from agent.cortex.search import Cortex
-from agent.types import CallContext, ConversationRecord, MessageRecord, Person, ToolCallRecord, Viewer
+from agent.hippocampus.forget import Forget
+from agent.types import CallContext, ConversationRecord, MessageRecord, Person, ToolCallRecord, ToolFailure, Viewer
 
 OWNER = Viewer(Person("telegram:1", "Omar", "owner"))
 START = datetime(2026, 7, 1, 9, 0, tzinfo=UTC)
@@ -97,6 +99,31 @@ class Library:
         return row[0]
 
 
+class FakeRemover:
+    """`agent.hippocampus.forget.MessageRemover` over a library and its transcripts."""
+
+    def __init__(self, library: Library, transcripts: FakeTranscripts) -> None:
+        self._library = library
+        self._transcripts = transcripts
+        self.in_use = False
+
+    async def saying(self, text: str) -> list[tuple[str, int]]:
+        return self._transcripts.saying(text)
+
+    async def remove(self, conversation_id: str, numbers: Sequence[int] | None) -> int:
+        if self.in_use:
+            raise ToolFailure(f"conversation:{conversation_id}#1 is being answered just now.")
+        refs = [f"conversation:{conversation_id}#{n}" for n in numbers or [""]]
+        await self._library.write(lambda conn: index.remove_refs(conn, refs))
+        return self._transcripts.remove(conversation_id, numbers)
+
+
+def forget(library: Library, transcripts: FakeTranscripts) -> Forget:
+    """Forgetting on a library of a test."""
+    remover = FakeRemover(library, transcripts)
+    return Forget(library.workspace, library.cortex, transcripts, remover, parse_ref, ZONE, lambda: START)
+
+
 @asynccontextmanager
 async def open_library(home: Path, folders: Iterable[Path] = ()) -> AsyncIterator[Library]:
     library = Library(home, folders)
@@ -149,7 +176,24 @@ class FakeTranscripts:
         self, conversation_id: str, first: int | None = None, last: int | None = None
     ) -> list[MessageRecord]:
         _, messages = self._held[conversation_id]
-        return [message for message in messages if (first or 1) <= message.n <= (last or len(messages))]
+        return [message for message in messages if (first or 1) <= message.n <= (last or 1 << 30)]
+
+    def add(self, conversation: tuple[ConversationRecord, Sequence[MessageRecord]]) -> None:
+        self._held[conversation[0].id] = (conversation[0], list(conversation[1]))
+
+    def saying(self, text: str) -> list[tuple[str, int]]:
+        """The messages with just this text."""
+        held = self._held.items()
+        return [(id, message.n) for id, (_, messages) in held for message in messages if message.text == text]
+
+    def remove(self, conversation_id: str, numbers: Sequence[int] | None) -> int:
+        """Takes messages out, or all and the conversation; how many they were."""
+        record, messages = self._held.pop(conversation_id)
+        if numbers is None:
+            return len(messages)
+        kept = [message for message in messages if message.n not in numbers]
+        self._held[conversation_id] = record, kept
+        return len(messages) - len(kept)
 
 
 def _sees(viewer: Viewer, record: ConversationRecord) -> bool:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from agent.capabilities.introspect import texts
 from agent.capabilities.introspect.arguments import choice, number, owners_only, required, text
+from agent.capabilities.introspect.forgetting import Forgetter, Forgetting
 from agent.capabilities.introspect.masking import masked_answer, masked_conversation, masked_message
 from agent.capabilities.introspect.sessions import SessionIndex, Sessions
 from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json
@@ -102,8 +103,8 @@ class Introspect:
     """The tools' code. Arguments are JSON; each tool raises ToolFailure with one sentence.
 
     The methods that end in `_json` give the shapes of docs/formats.md, for the same arguments.
-    `list_files` is the tool that lists the workspace. `aliases`: other names of channels. `redact` masks secrets in all
-    that is answered.
+    `forgetter` takes out what the owner wants forgotten. `list_files` is the tool that lists the workspace. `aliases`:
+    other names of channels. `redact` masks secrets in all that is answered.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Introspect:
         *,
         list_files: ToolFunction,
         aliases: Mapping[str, str] | None = None,
+        forgetter: Forgetter[Any],
         redact: Redactor = REDACT,
     ) -> None:
         self._cortex = cortex
@@ -126,6 +128,7 @@ class Introspect:
         self._redact = redact
         self.sessions = Sessions(cortex, transcripts, zone, self._aliases, redact)
         self.state = State(state, cortex, zone, list_files, redact)
+        self.forgetting = Forgetting(forgetter, redact)
 
     def functions(self) -> dict[str, ToolFunction]:
         """Each tool by its name in SKILL.md."""
@@ -133,6 +136,7 @@ class Introspect:
             "memory_search": self.memory_search,
             "memory_get": self.memory_get,
             "memory_save": self.memory_save,
+            "memory_forget": self.forgetting.memory_forget,
             "conversation_list": self.conversation_list,
             "conversation_read": self.conversation_read,
             "wolffish_recall": self.wolffish_recall,
