@@ -170,7 +170,9 @@ class App:
             model=self.model,
             now=self._now,
             spending=self.spending,
+            observe=self.observers,
         )
+        self.library.remover.on_removed = self.backend.removed
         self.library.state.running = self.backend.status
 
     def _build_brain(self) -> Brain:

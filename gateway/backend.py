@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from gateway.events import saved_event
 from gateway.health import Health
 from gateway.library import index_state
 from gateway.metrics import exposition
+from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
@@ -62,7 +63,8 @@ class OwnerBackend:
     runner: Runner | None = None
     page: str = ""
     known_pages: set[str | None] = field(default_factory=set[str | None])
-    """Conversations of the page that are known to be there: none ever goes, so they need not be looked up again."""
+    """Conversations of the page that are known to be there: they need not be looked up again."""
+    observe: Observers = field(default_factory=Observers)
 
     # Conversations
 
@@ -94,6 +96,25 @@ class OwnerBackend:
         if len(found) != 1 or found[0].id != conversation_id:
             raise UnknownConversation(conversation_id)
         return conversation_json(found[0], await self.store.transcripts.messages(conversation_id, first, last))
+
+    async def remove_conversation(self, conversation_id: str) -> Json:
+        found = await self.store.transcripts.conversation(OWNER, conversation_id)
+        if len(found) != 1 or found[0].id != conversation_id:
+            raise UnknownConversation(conversation_id)
+        await self.queue.stop(found[0].session_key)
+        forgetting = self.introspect.forgetting
+        try:
+            plan = await forgetting.plan(self._context(), {"what": f"conversation:{conversation_id}#"})
+            done = await forgetting.carry_out(plan)
+        except ToolFailure as error:
+            raise NotDone(str(error)) from error
+        return {"messages": done["messages"], "kept": done["kept"]}
+
+    def removed(self, conversation_id: str, numbers: Sequence[int] | None) -> None:
+        """Tells the open pages what is gone: messages of these numbers, or the whole conversation (None)."""
+        self.known_pages.discard(conversation_id)
+        gone = "all" if numbers is None else list(numbers)
+        self.observe("status", {"conversation": conversation_id, "turn": None, "removed": gone})
 
     async def search(self, query: Mapping[str, str]) -> Json:
         return await self._asked(self.introspect.memory_search_json(self._context(), _args(query)))
@@ -178,7 +199,12 @@ class OwnerBackend:
         ids = list({conversation for _, conversation, _ in changed})
         records = await self.store.transcripts.conversations(OWNER, ids=ids, limit=len(ids)) if ids else []
         known = {record.id: record for record in records}
-        return [(at, saved_event(at, known[conversation], message)) for at, conversation, message in changed]
+        # What changed in a conversation that is gone by now is nothing to show.
+        return [
+            (at, saved_event(at, known[conversation], message))
+            for at, conversation, message in changed
+            if conversation in known
+        ]
 
     async def _changed_since(self, version: int) -> list[tuple[int, str, MessageRecord]]:
         """All of it: a client that was away for long misses nothing."""

@@ -84,7 +84,8 @@ def _agreed(shown: dict[str, Any], *, as_json: bool) -> bool:
     if as_json or not sys.stdin.isatty():
         return False
     _items(shown)
-    remark("Messages are removed for good; of files the old version is kept. Remove this? [y/N] ", on_one_line=True)
+    remark("Messages are removed for good; of files the old version is kept.")
+    remark("Remove this? [y/N] ", on_one_line=True)
     try:
         return input().strip().casefold() in _YES
     except EOFError:

@@ -71,6 +71,7 @@ class Api:
             get("/api/events", self._checked(self._events), allow_head=False),
             get("/api/conversations", self._checked(self._conversations)),
             get("/api/conversations/{id}", self._checked(self._conversation)),
+            web.delete("/api/conversations/{id}", self._checked(self._remove)),
             get("/api/search", self._checked(self._search)),
             get("/api/status", self._checked(self._status)),
             get("/api/usage", self._checked(self._usage)),
@@ -199,6 +200,16 @@ class Api:
         if request.query.get("html") == "1":
             found = await asyncio.to_thread(_with_html, found)
         return _json(found)
+
+    async def _remove(self, request: web.Request) -> web.StreamResponse:
+        """Takes a conversation out for good, after what runs in it was stopped."""
+        conversation_id = request.match_info["id"]
+        try:
+            return _json(await self._backend.remove_conversation(conversation_id))
+        except UnknownConversation as error:
+            raise _unknown(conversation_id) from error
+        except NotDone as error:
+            raise ApiError(409, "in_use", str(error), "Try again in a moment.") from error
 
     async def _search(self, request: web.Request) -> web.StreamResponse:
         if not request.query.get("query", "").strip():

@@ -40,6 +40,13 @@ class Backend(Protocol):
         """Raises UnknownConversation."""
         ...
 
+    async def remove_conversation(self, conversation_id: str) -> Json:
+        """Stops what runs in it and takes all of it out for good: `{"messages", "kept"}`.
+
+        Raises UnknownConversation, and NotDone while a message of it is in use.
+        """
+        ...
+
     async def search(self, query: Mapping[str, str]) -> Json: ...
 
     async def usage(self, query: Mapping[str, str]) -> Json: ...

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from channels.channel import ChannelContext, ChannelState
 from channels.inapp.channel import InAppChannel
-from channels.inapp.ports import BadQuery, UnknownConversation
+from channels.inapp.ports import BadQuery, NotDone, UnknownConversation
 from channels.inapp.settings import InAppSettings
 from channels.message import Accepted, InboundMessage
 
@@ -112,6 +112,15 @@ class FakeBackend:
         found = self.saved[conversation_id]["messages"]
         chosen = [item for item in found if (first or 1) <= item["n"] <= (last or len(found))]
         return {**self._summary(conversation_id), "messages": chosen}
+
+    async def remove_conversation(self, conversation_id: str) -> Json:
+        if conversation_id not in self.saved:
+            raise UnknownConversation(conversation_id)
+        if any(item["state"] == "running" for item in self.saved[conversation_id]["messages"]):
+            raise NotDone(f"conversation:{conversation_id}#1 is being answered just now.")
+        gone = self.saved.pop(conversation_id)
+        self.publish("status", {"conversation": conversation_id, "turn": None, "removed": "all"})
+        return {"messages": len(gone["messages"]), "kept": []}
 
     async def search(self, query: Mapping[str, str]) -> Json:
         words = query["query"].lower()

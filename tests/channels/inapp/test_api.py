@@ -169,6 +169,22 @@ async def test_lists_search_and_state(client: Client, backend: FakeBackend) -> N
     assert (await get(client, "/api/runs"))[1] == {"runs": []}
 
 
+async def test_a_conversation_is_deleted_once_and_not_while_it_is_answered(
+    client: Client, backend: FakeBackend
+) -> None:
+    backend.add_conversation("c")
+    backend.save("c", "user", "hello", state="running")
+    refused = await client.delete("/api/conversations/c")
+    assert (refused.status, (await refused.json())["error"]["code"]) == (409, "in_use")
+    backend.saved["c"]["messages"][0]["state"] = "answered"
+    other_site = await client.delete("/api/conversations/c", headers={"Origin": "https://elsewhere.example"})
+    assert other_site.status == 403
+    gone = await client.delete("/api/conversations/c")
+    assert (gone.status, await gone.json()) == (200, {"messages": 1, "kept": []})
+    assert (await client.delete("/api/conversations/c")).status == 404
+    assert (await client.get("/api/conversations/c")).status == 404
+
+
 async def test_stop(client: Client, backend: FakeBackend) -> None:
     backend.add_conversation("c")
     assert await post(client, {"conversation": "c"}, "/api/stop") == (200, {"stopped": True})

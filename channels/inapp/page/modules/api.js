@@ -26,6 +26,8 @@ export const get = (path) => request(path);
 export const post = (path, body) =>
   request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
+export const remove = (path) => request(path, { method: "DELETE" });
+
 export function conversationPath(id, from, to) {
   const query = new URLSearchParams({ html: "1" });
   if (from !== undefined) query.set("from", from);

@@ -7,6 +7,7 @@ import { Conversation } from "./conversation.js";
 import { withCode } from "./dom.js";
 import { setUpSearch, showSessions } from "./list.js";
 import { Outbox } from "./outbox.js";
+import { setUpRemoval, showRemoval } from "./removal.js";
 import * as sheet from "./sheet.js";
 import { State } from "./state.js";
 import { word, wordOr } from "./words.js";
@@ -16,7 +17,11 @@ const byId = (id) => document.getElementById(id);
 const OFFLINE_MS = 4000;
 const desk = matchMedia("(min-width: 640px)");
 
-const state = new State((what) => (what === "list" ? renderList() : renderSoon()));
+const state = new State((what) => {
+  if (what === "removed") leaveRemoved();
+  else if (what === "list") renderList();
+  else renderSoon();
+});
 const outbox = new Outbox(renderSoon, begun);
 const composer = new Composer((text) => {
   outbox.add(state.current, text);
@@ -54,6 +59,13 @@ function renderFoot() {
     ? word("elsewhere.scheduled")
     : word("elsewhere.chat", { channel: wordOr(`channel.${channel}`, channel) });
   byId("stop").hidden = !here || !conversation.running;
+  showRemoval(summary);
+}
+
+/** The conversation that is open may be gone: then nothing is open. */
+function leaveRemoved() {
+  if (state.current === null || state.current.startsWith("draft:") || state.summaries.has(state.current)) return;
+  location.hash = "#/";
 }
 
 /** What the address says: `#/c/<id>`, `#/c/<id>/<n>`, `#/new`, or nothing. */
@@ -168,6 +180,7 @@ addEventListener("hashchange", go);
 desk.addEventListener("change", go);
 
 setUpSearch(state, open);
+setUpRemoval(state);
 renderList();
 go();
 listen(onEvent, onLine);

@@ -76,15 +76,21 @@ export class State {
     await this.fetch(id, opened, async () => {
       if (count === undefined) count = (await get(conversationPath(id, 1, 1))).message_count ?? Infinity;
       const newest = Number.isFinite(count) ? Math.max(1, count - PAGE + 1) : undefined;
-      return [around === undefined ? newest : Math.max(1, Math.min(around - 10, newest ?? around)), undefined];
+      opened.reached = around === undefined ? newest : Math.max(1, Math.min(around - 10, newest ?? around));
+      return [opened.reached, undefined];
     });
+    // All of the newest were removed: what is left stands before them.
+    while (!opened.fault && !opened.messages.size && opened.reached > 1) await this.older(id);
   }
 
   async older(id) {
     const opened = this.opened.get(id);
-    const first = Math.min(...opened.messages.keys());
+    // Numbers of removed messages are missing: what was asked for counts, not only what came.
+    const first = Math.min(opened.reached ?? Infinity, ...opened.messages.keys());
     if (opened.loading || opened.fault || !(first > 1) || !Number.isFinite(first)) return;
-    await this.fetch(id, opened, async () => [Math.max(1, first - PAGE), first - 1]);
+    const from = Math.max(1, first - PAGE);
+    await this.fetch(id, opened, async () => [from, first - 1]);
+    if (!opened.fault) opened.reached = from;
   }
 
   async fetch(id, opened, range) {
@@ -111,6 +117,7 @@ export class State {
     if (kind === "message") this.saved(id, data.message, data.summary, data.turn);
     else if (kind === "done") this.done(id, data);
     else if (kind === "status" && data.running) this.keepTurns(data.running);
+    else if (kind === "status" && data.removed) this.removed(id, data.removed);
     else if (kind === "delta") this.turn(id, data.turn).text += data.text;
     else if (kind === "reset") this.turn(id, data.turn).text = "";
     else if (kind === "tool") this.tool(this.turn(id, data.turn), data);
@@ -121,6 +128,19 @@ export class State {
       this.faults.set(id, data.message);
     }
     if (id === this.current) this.onChange("messages");
+  }
+
+  /** What the owner had removed: messages by their numbers, or `all` of a conversation. */
+  removed(id, numbers) {
+    if (numbers === "all") {
+      for (const known of [this.summaries, this.opened, this.turns, this.faults]) known.delete(id);
+      this.forgetQuestions((question) => question.conversation === id);
+      this.onChange("removed");
+    } else {
+      for (const n of numbers) this.opened.get(id)?.messages.delete(n);
+      this.loadList();
+    }
+    this.onChange("list");
   }
 
   turn(id, turn) {
@@ -163,6 +183,7 @@ export class State {
   }
 
   saved(id, message, summary, turn) {
+    if (message.flags?.includes("removed")) return this.removed(id, [message.n]);
     if (summary) this.know(summary);
     else this.loadList();
     this.faults.delete(id);
