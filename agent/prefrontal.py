@@ -174,6 +174,10 @@ class Prefrontal:
         """Counts anew what the memory holds, so that no turn waits for it: after the start, after an import."""
         await self._overview.refresh()
 
+    def forget(self, conversation_id: str) -> None:
+        """Deletes the debug snapshots of a conversation."""
+        self._snapshots.forget(conversation_id)
+
     def close(self) -> None:
         """Waits until all debug snapshots are written."""
         self._snapshots.close()

@@ -18,6 +18,9 @@ from agent.limits import SNAPSHOT_PAUSE_SECONDS, SNAPSHOTS_KEPT
 from agent.types import Prompt, Turn
 
 _log = logging.getLogger(__name__)
+PROMPTS = Path("brain") / "prefrontal" / ".debug"
+_HEAD_BYTES = 2_048
+"""In so much of a page stands which conversation it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Snapshots:
     waits for them, and what a busy second would write only to delete it again is never written."""
 
     def __init__(self, workspace: Path, redact: Callable[[str], str]) -> None:
-        self._folder = workspace / "brain" / "prefrontal" / ".debug"
+        self._folder = workspace / PROMPTS
         self._redact = redact
         self._waiting: deque[_Snapshot] = deque(maxlen=SNAPSHOTS_KEPT)
         self._timer: asyncio.TimerHandle | None = None
@@ -60,6 +63,13 @@ class Snapshots:
         self._waiting.append(_Snapshot(at, turn, prompt, tuple(sources), budget))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SNAPSHOT_PAUSE_SECONDS, self._hand_over)
+
+    def forget(self, conversation_id: str) -> None:
+        """Deletes what was kept of a conversation, and what is still to be written of it."""
+        self._waiting = deque(
+            (waiting for waiting in self._waiting if waiting.turn.conversation_id != conversation_id), SNAPSHOTS_KEPT
+        )
+        self._thread.submit(drop_prompts, self._folder, conversation_id)
 
     def close(self) -> None:
         """Writes what waits and returns when it is on disk."""
@@ -94,6 +104,19 @@ class Snapshots:
             self._names.append(name)
         while len(self._names) > SNAPSHOTS_KEPT:
             (self._folder / self._names.popleft()).unlink(missing_ok=True)
+
+
+def drop_prompts(folder: Path, conversation_id: str) -> None:
+    """Deletes the kept prompts of a conversation: each holds what was said before it."""
+    line = f"- Conversation: {conversation_id}\n".encode()
+    for path in folder.glob("*.md"):
+        try:
+            with path.open("rb") as file:
+                is_of = line in file.read(_HEAD_BYTES)
+            if is_of:
+                path.unlink()
+        except OSError as error:
+            _log.warning("a kept prompt could not be deleted: %s", error)
 
 
 def _page(snapshot: _Snapshot) -> str:

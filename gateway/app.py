@@ -171,6 +171,7 @@ class App:
             now=self._now,
             spending=self.spending,
             observe=self.observers,
+            forget_prompts=self.brain.prefrontal.forget,
         )
         self.library.remover.on_removed = self.backend.removed
         self.library.state.running = self.backend.status

@@ -65,6 +65,7 @@ class OwnerBackend:
     known_pages: set[str | None] = field(default_factory=set[str | None])
     """Conversations of the page that are known to be there: they need not be looked up again."""
     observe: Observers = field(default_factory=Observers)
+    forget_prompts: Callable[[str], None] = lambda conversation_id: None
 
     # Conversations
 
@@ -113,6 +114,7 @@ class OwnerBackend:
     def removed(self, conversation_id: str, numbers: Sequence[int] | None) -> None:
         """Tells the open pages what is gone: messages of these numbers, or the whole conversation (None)."""
         self.known_pages.discard(conversation_id)
+        self.forget_prompts(conversation_id)
         gone = "all" if numbers is None else list(numbers)
         self.observe("status", {"conversation": conversation_id, "turn": None, "removed": gone})
 

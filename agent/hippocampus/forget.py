@@ -18,6 +18,7 @@ from agent.hippocampus.traces import Traces
 from agent.limits import FORGET_CHOICES_MAX, FORGET_SHOWN_CHARS, FORGET_SHOWN_MAX, QUERY_CHARS_MAX
 from agent.lines import flat, one_line
 from agent.retrieval import Hit, SearchAnswer
+from agent.snapshots import PROMPTS, drop_prompts
 from agent.types import MessageRecord, ToolFailure, Transcripts, Viewer
 
 CURATED = ("memory.md", "bank/**/*.md", "brain/hippocampus/knowledge/*.md", "brain/hippocampus/episodes/*.md")
@@ -185,7 +186,7 @@ class Forget:
             numbers = [item.n for item in plan.items if item.conversation_id == conversation_id]
             known = [number for number in numbers if number is not None]
             messages += await self._remover.remove(conversation_id, known if len(known) == len(numbers) else None)
-            await asyncio.to_thread(self._traces.drop_prompts, conversation_id)
+            await asyncio.to_thread(drop_prompts, self._workspace / PROMPTS, conversation_id)
         return Forgotten(plan, messages, tuple(kept))
 
     # References

@@ -18,10 +18,8 @@ from agent.types import MessageRecord
 TASKS = "brain/motor/tasks"
 EPISODES = "brain/hippocampus/episodes"
 OUTCOMES = "brain/basalganglia"
-PROMPTS = "brain/prefrontal/.debug"
 QUOTE_CHARS_MIN = 16
 """A shorter text counts as quoted only where an entry begins with it."""
-PROMPT_HEAD_BYTES = 2_048
 _ENTRY = re.compile(r"## \d\d:\d\d \[")
 _SAID = re.compile(r"- (?:User(?: \([^)]*\))?|Reply): (.*)")
 
@@ -55,18 +53,6 @@ class Traces:
             for ending in (".md", "-detail.log")
         )
         return [name for name in names if (self._workspace / name).is_file()]
-
-    def drop_prompts(self, conversation_id: str) -> None:
-        """Deletes the kept prompts of a conversation: each holds what was said before it."""
-        line = f"- Conversation: {conversation_id}\n".encode()
-        for path in (self._workspace / PROMPTS).glob("*.md"):
-            try:
-                with path.open("rb") as file:
-                    is_of = line in file.read(PROMPT_HEAD_BYTES)
-                if is_of:
-                    path.unlink()
-            except FileNotFoundError:
-                continue
 
     def _entries(self, path: str, messages: Sequence[MessageRecord]) -> Iterator[Cut]:
         """The entries of a day that quote one of the messages."""

@@ -380,3 +380,37 @@ async def test_everything_can_be_reached_and_has_a_name(open_page: OpenPage, bac
         await page.keyboard.press("Tab")
         reached.append(await page.evaluate("document.activeElement.id || document.activeElement.className.trim()"))
     assert {"new", "session", "scroller", "text", "send"} <= set(reached)
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "ar-SA"])
+async def test_a_conversation_is_deleted_after_a_question(
+    open_page: OpenPage, backend: FakeBackend, locale: str
+) -> None:
+    for name in ("kept", "unwanted"):
+        backend.add_conversation(name, title=f"The {name} one")
+        backend.save(name, "user", f"words of {name}")
+    page = await open_page(locale=locale)
+    await page.locator('[data-id="unwanted"]').click()
+    await page.locator("#remove").click()
+    dialog = page.locator("#remove-confirm")
+    await expect(dialog).to_contain_text("The unwanted one")
+    await page.keyboard.press("Enter")
+    await expect(dialog).to_be_hidden()
+    assert set(backend.saved) == {"kept", "unwanted"}
+    await page.locator("#remove").click()
+    await page.locator("#remove-now").click()
+    await expect(dialog).to_be_hidden()
+    await expect(page.locator("[data-id]")).to_have_count(1)
+    await expect(page.locator("#messages")).not_to_contain_text("words of unwanted")
+    assert set(backend.saved) == {"kept"}
+
+
+async def test_what_is_removed_elsewhere_leaves_the_open_page(open_page: OpenPage, backend: FakeBackend) -> None:
+    backend.add_conversation("c", title="Notes")
+    for text in ("first words", "second words"):
+        backend.save("c", "user", text)
+    page = await open_page()
+    await expect(page.locator("#messages")).to_contain_text("first words")
+    backend.publish("status", {"conversation": "c", "turn": None, "removed": [1]})
+    await expect(page.locator("#messages")).not_to_contain_text("first words")
+    await expect(page.locator("#messages")).to_contain_text("second words")
