@@ -22,12 +22,14 @@ Memory
   memory search QUERY      find messages, facts and files by words
   memory get REF           open what a search found
   memory save FACT         keep a fact
+  memory forget WHAT       remove something remembered, after showing it
   conversations list       the conversations of all channels
   conversations read ID    one conversation
   import whatsapp FILE     take in an exported chat, .txt or .zip
   import telegram FILE     take in result.json, of an account or a chat
   sessions search QUERY    find words in past sessions
   sessions history KEY     the messages of one session
+  sessions remove KEY      remove a session or a conversation for good
   mcp                      the retrieval tools for an MCP client, on stdio
 
 Queue and clock

@@ -20,7 +20,7 @@ def tasks(place: Place, id_: str | None, *, limit: int, as_json: bool) -> None:
     """The latest tasks, or one with its steps. Raises CliError when there is no such one."""
     folder = place.home / FOLDER
     if id_ is not None:
-        _one(folder, id_.removeprefix("task:"), as_json)
+        _one(place, folder, id_.removeprefix("task:"), as_json)
         return
     newest = sorted(folder.glob("TASK-*.md"), key=lambda path: path.stat().st_mtime_ns, reverse=True)[:limit]
     found = [_facts(path) for path in newest]
@@ -35,7 +35,10 @@ def tasks(place: Place, id_: str | None, *, limit: int, as_json: bool) -> None:
         table(("task", "state", "steps", "last step", "conversation"), rows, state="state")
 
 
-def _one(folder: Path, part: str, as_json: bool) -> None:
+def _one(place: Place, folder: Path, part: str, as_json: bool) -> None:
+    from agent.redaction import Redactor
+    from gateway.config import known_secrets
+
     matches = [path for path in _pages(folder) if part in unquote(path.stem)]
     exact = [path for path in matches if unquote(path.stem) == f"TASK-{part}"] or matches
     if len(exact) != 1:
@@ -44,7 +47,7 @@ def _one(folder: Path, part: str, as_json: bool) -> None:
             f"Several tasks match {part!r}: {names}." if exact else f"There is no task {part!r}.",
             "`hudhud tasks` shows which there are.",
         )
-    text = exact[0].read_text(encoding="utf-8", errors="replace")
+    text = Redactor(known_secrets(place.settings))(exact[0].read_text(encoding="utf-8", errors="replace"))
     if as_json:
         print_json({**_facts(exact[0]), "text": text})
     else:

@@ -68,13 +68,15 @@ def removed_ids(lines: Sequence[Mapping[str, Any]]) -> set[Any]:
     other, both included.
     """
     gone: set[Any] = set()
+    places: dict[Any, list[int]] = {}
     for at, line in enumerate(lines):
-        if line.get("kind") != "removed":
-            continue
-        gone.update(_names(*_list(line.get("ids"))))
-        for pair in _list(line.get("ranges")):
-            if isinstance(pair, list) and len(cast("list[Any]", pair)) == 2:
-                gone.update(_between(lines[:at], *cast("list[Any]", pair)))
+        if line.get("kind") == "removed":
+            gone.update(_names(*_list(line.get("ids"))))
+            for pair in _list(line.get("ranges")):
+                if isinstance(pair, list) and len(cast("list[Any]", pair)) == 2:
+                    gone.update(_between(lines, places, *cast("list[Any]", pair)))
+        for name in _names(line.get("id")):
+            places.setdefault(name, []).append(at)
     return gone
 
 
@@ -82,12 +84,14 @@ def _list(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _between(lines: Sequence[Mapping[str, Any]], first: Any, last: Any) -> Iterator[Any]:
-    """The ids of the lines from the one to the other; nothing when one of them is not there."""
-    begin = next((at for at, line in enumerate(lines) if line.get("id") == first), None)
-    if begin is None:
+def _between(
+    lines: Sequence[Mapping[str, Any]], places: Mapping[Any, Sequence[int]], first: Any, last: Any
+) -> Iterator[Any]:
+    """The ids of the lines from the one to the other; nothing when one of them is not at the `places` so far."""
+    if not _names(first) or not _names(last) or first not in places:
         return
-    end = next((at for at in range(begin, len(lines)) if lines[at].get("id") == last), None)
+    begin = places[first][0]
+    end = next((at for at in places.get(last, ()) if at >= begin), None)
     if end is not None:
         for line in lines[begin : end + 1]:
             yield from _names(line.get("id"), *_list(line.get("parts")))
