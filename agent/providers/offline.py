@@ -177,6 +177,8 @@ def _step(ask: Ask, situation: _Situation) -> _Step:
             return _one_call(
                 ask, situation, "memory_save", args, lambda text: replies.saved(ask.fact, text, ask.arabic)
             )
+        case "forget":
+            return _forget(ask, situation)
         case "status":
             return _one_call(ask, situation, "channel_status", {}, lambda text: replies.channels(text, ask.arabic))
         case "list":
@@ -196,6 +198,13 @@ def _one_call(ask: Ask, situation: _Situation, tool: str, args: dict[str, str], 
     if made is None:
         return _call(situation, tool, args) or _Step(_unable(tool, ask.arabic))
     return _Step(answer(made.text) if made.ok else replies.failed(tool, made.text, ask.arabic))
+
+
+def _forget(ask: Ask, situation: _Situation) -> _Step:
+    made = situation.result("memory_forget", "what", ask.fact)
+    if made is None:
+        return _call(situation, "memory_forget", {"what": ask.fact}) or _Step(_unable("memory_forget", ask.arabic))
+    return _Step(replies.forgotten(made.text, ask.arabic) if made.ok else replies.not_forgotten(made.text, ask.arabic))
 
 
 def _search(ask: Ask, situation: _Situation) -> _Step:

@@ -9,8 +9,8 @@ from typing import Literal
 from agent.providers.offline_words import fact_type, folded, is_arabic, keywords, other_wording
 
 Kind = Literal[
-    "search", "save", "status", "list", "time", "greeting", "wellbeing", "thanks", "bye", "agreed", "help", "cancel",
-    "statement",
+    "search", "save", "forget", "status", "list", "time", "greeting", "wellbeing", "thanks", "bye", "agreed", "help",
+    "cancel", "statement",
 ]  # fmt: skip
 SMALL_TALK: frozenset[Kind] = frozenset({"greeting", "wellbeing", "thanks", "bye", "agreed", "help", "cancel"})
 ASKS_MAX = 4
@@ -21,7 +21,8 @@ _SCHEDULED = re.compile(r"\[scheduled run: [^\n]*\][ \t]*(?:\n|$)")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One thing to do. `fact` and `fact_type` for `save`; `queries`, first and second wording, for `search`."""
+    """One thing to do. `fact` and `fact_type` for `save`, `fact` for `forget`; `queries`, first and second wording, for
+    `search`."""
 
     kind: Kind
     text: str
@@ -89,6 +90,18 @@ _SAVE_ARABIC = re.compile(
         r"و?(?:تذكري|تذكر|احفظي|احفظ|سجلي|سجل|دوني|دون|لا تنسي|لا تنس|لاحظ|ضع في بالك|اكتب عندك|خذ ملاحظه)"
         r"(?:\s+(?:لي|عندك|هذا|هذه المعلومه))*(?:\s*[:،,]\s*|\s+)"
         r"(?!(?:متي|ماذا|ما|من|اين|كيف|لماذا|كم|هل|اي)\s)(?:ب?(?:انني|اني|ان)\s+)?(?P<fact>.*\S)"
+    ),
+    re.DOTALL,
+)
+_FORGET_ENGLISH = re.compile(
+    r"(?:forget|erase|delete from (?:your )?memory|remove from (?:your )?memory)"
+    r"(?:\s+(?:that|about|the fact that|what i said about))?(?:\s*[:,]\s*|\s+)(?!(?:it|that|this)\W*$)(?P<fact>.*\S)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FORGET_ARABIC = re.compile(
+    _tolerant(
+        r"(?:انسي|انس|احذفي من (?:ال)?ذاكر(?:ه|تك)|احذف من (?:ال)?ذاكر(?:ه|تك)|امح من (?:ال)?ذاكر(?:ه|تك))"
+        r"(?:\s*[:،,]\s*|\s+)(?:ان\s+|امر\s+|موضوع\s+)?(?!(?:ذلك|هذا|الامر)\W*$)(?P<fact>.*\S)"
     ),
     re.DOTALL,
 )
@@ -195,6 +208,9 @@ def _ask(text: str) -> Ask:
     if saved:
         fact = saved["fact"].strip().strip('"“”«»').strip()
         return Ask("save", text, arabic, fact=fact, fact_type=fact_type(fact))
+    forgotten = None if is_question else _FORGET_ENGLISH.match(body) or _FORGET_ARABIC.match(body)
+    if forgotten:
+        return Ask("forget", text, arabic, fact=forgotten["fact"].strip().strip('"“”«».!').strip())
     explicit = bool(_SEARCH.search(plain))
     words = keywords(body) if is_question or explicit or _QUESTION.search(plain) else None
     if words is None:

@@ -17,9 +17,9 @@ OFFLINE = {
 }
 _ABLE = {
     False: "You can ask about anything said or kept before (“When is the dentist?”), have something kept (“Remember "
-    "that ...”), or say “Are you connected?” and “List my chats”.",
+    "that ...”) or removed (“Forget that ...”), or say “Are you connected?” and “List my chats”.",
     True: "يمكنك أن تسأل عن أي شيء قيل أو حُفظ من قبل («متى موعد طبيب الأسنان؟»)، أو أن تطلب حفظ شيء («تذكّر "
-    "أن ...»)، أو أن تقول «هل أنت متصل؟» و«اعرض محادثاتي».",
+    "أن ...») أو حذفه («انسَ أن ...»)، أو أن تقول «هل أنت متصل؟» و«اعرض محادثاتي».",
 }
 _TALK = {
     "greeting": {False: "Hello!", True: "أهلًا وسهلًا!"},
@@ -34,6 +34,12 @@ _NOTHING = {False: "I found nothing about this. I searched twice", True: "لم �
 _NOTHING_ONCE = {False: "I found nothing about this. I searched", True: "لم أجد شيئًا عن ذلك. بحثتُ"}
 _SAVED = {False: "Saved:", True: "حفظتُ:"}
 _KNOWN = {False: "I had that already:", True: "هذا محفوظ لديّ من قبل:"}
+_FORGOTTEN = {False: "Removed:", True: "حُذف:"}
+_KEPT_FILES = {False: "The files as they were:", True: "الملفات كما كانت:"}
+_WHICH = {
+    False: "Several things may be meant; nothing was removed. Say “forget” with one of these references:",
+    True: "قد يكون المقصود أكثر من شيء، ولم يُحذف شيء. قل «انسَ» مع أحد هذه المراجع:",
+}
 _STATUS_WORDS = (
     ("No channel is switched on.", "لا توجد قناة مفعّلة."),
     ("not connected (", "غير متصلة ("),
@@ -64,7 +70,7 @@ _DAYS = {
 }
 OWN_OPENINGS = tuple(
     text
-    for both in (_FOUND, _NOTHING, _NOTHING_ONCE, _SAVED, _KNOWN, _STATUS, _CHATS, OFFLINE, _KEPT)
+    for both in (_FOUND, _NOTHING, _NOTHING_ONCE, _SAVED, _KNOWN, _WHICH, _STATUS, _CHATS, OFFLINE, _KEPT)
     for text in both.values()
 )
 """How the answers begin that only repeat what is stored elsewhere."""
@@ -120,6 +126,23 @@ def saved(fact: str, result: str, arabic: bool) -> str:
     word, _, ref = result.strip().partition(": ")
     opening = _KNOWN[arabic] if word.startswith("Known") else _SAVED[arabic]
     return f"{opening} {_quoted(fact, arabic)}" + (f" (`{ref}`)" if ref.startswith("file:") else "")
+
+
+def forgotten(result: str, arabic: bool) -> str:
+    """What is gone, by its references alone, and where the files are as they were."""
+    removed, _, rest = result.strip().partition("\n")
+    _, _, kept = rest.partition("by hand: ")
+    lines = [f"{_FORGOTTEN[arabic]} `{removed.removeprefix('Removed: ').rstrip('.')}`"]
+    lines += [f"{_KEPT_FILES[arabic]} `{kept.rstrip('.')}`"] if kept else []
+    return "\n".join(lines)
+
+
+def not_forgotten(reason: str, arabic: bool) -> str:
+    """Why nothing was removed; of several matches all are named."""
+    _, several, listed = reason.partition("\n- ")
+    if not several:
+        return failed("memory_forget", reason, arabic)
+    return f"{_WHICH[arabic]}\n- {listed[:LISTING_CHARS_MAX]}"
 
 
 def channels(result: str, arabic: bool) -> str:

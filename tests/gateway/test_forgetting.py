@@ -91,3 +91,20 @@ async def test_a_conversation_is_deleted_for_every_open_page(tmp_path: Path) -> 
         assert not any(FACT in page for page in pages)
     with sqlite3.connect(home / "index.db") as index:
         assert index.execute("SELECT count(*) FROM record WHERE instr(body, 'quokka')").fetchone() == (0,)
+
+
+async def test_the_offline_model_forgets_on_request(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    async with program(home, settings=settings_for()) as gateway:
+        await gateway.ask(f"Remember that {FACT}")
+        (saved,) = (home / "workspace/brain/hippocampus/knowledge").glob("*.md")
+        assert FACT in saved.read_text(encoding="utf-8")
+        posted = await gateway.post("/api/messages", {"text": f"forget that {FACT}", "conversation": "new"})
+        await until(lambda: gateway.app.approvals.pending())
+        (question,) = gateway.app.approvals.pending()
+        assert "technical.md#L" in question["what"]
+        await gateway.post(f"/api/approvals/{question['id']}", {"approve": True}, 200)
+        await gateway.quiet()
+        assert FACT not in saved.read_text(encoding="utf-8")
+        shown = await gateway.get(f"/api/conversations/{posted['conversation']}")
+        assert shown["messages"][-1]["text"].startswith("Removed:")

@@ -21,7 +21,7 @@ from agent.wernicke import Wernicke
 
 RIYADH = ZoneInfo("Asia/Riyadh")
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
-NAMES = ("memory_search", "memory_save", "conversation_list", "channel_status")
+NAMES = ("memory_search", "memory_save", "memory_forget", "conversation_list", "channel_status")
 TOOLS = tuple(ToolSpec(name, name, {"type": "object"}) for name in NAMES)
 CONTEXT = '<context>\nnow: Sunday 2026-03-01 12:30 +0300 (Asia/Riyadh)\nfrom: the owner, named "Sam"\n</context>\n\n'
 DENTIST = "The dentist appointment is on 12 March at 16:00"
@@ -366,3 +366,43 @@ def test_a_hit_whose_excerpt_looks_like_a_hit_stays_one_hit() -> None:
         "conversation:c1#3",
         "task:t1#detail2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("forget that my shoe size is 43", "my shoe size is 43"),
+        ("Please forget: the garage code is 7719.", "the garage code is 7719"),
+        ("forget conversation:261130-1a2b3c4d#3", "conversation:261130-1a2b3c4d#3"),
+        ("انسَ أن مقاس حذائي 43", "مقاس حذائي 43"),
+        ("احذف من ذاكرتك: رمز المرآب ٧٧١٩", "رمز المرآب ٧٧١٩"),
+    ],
+)
+async def test_what_is_to_be_forgotten_is_named_and_not_repeated(text: str, what: str) -> None:
+    result = "Removed: file:memory.md#L4.\nThe files as they were, to copy back by hand: .trash/1/memory.md."
+    talk = Talk(text)
+    answer = await talk.answer(lambda call: result)
+    assert talk.calls == [("memory_forget", {"what": what})]
+    assert "file:memory.md#L4" in answer
+    assert ".trash/1/memory.md" in answer
+    assert what not in answer
+
+
+@pytest.mark.parametrize("text", ["forget it", "don't forget that I like tea", "انس الأمر", "did you forget the tea?"])
+async def test_other_words_with_forget_remove_nothing(text: str) -> None:
+    talk = Talk(text)
+    await talk.answer()
+    assert "memory_forget" not in [name for name, _ in talk.calls]
+
+
+@pytest.mark.parametrize("text", ["forget the melons", "انسَ البطيخ"])
+async def test_of_several_matches_the_person_is_asked_which(text: str) -> None:
+    listed = "Several things may be meant. Name one by its reference:\n- file:a.md#L1  x\n- file:b.md#L2  y"
+    answer = await Talk(text).answer(lambda call: listed, outcome="failed")
+    assert "file:a.md#L1" in answer
+    assert "file:b.md#L2" in answer
+
+
+async def test_a_refused_forgetting_is_told() -> None:
+    answer = await Talk("forget the melons").answer(lambda _: "Denied: the owner said no.", outcome="denied")
+    assert "the owner said no" in answer
