@@ -43,7 +43,7 @@ async def _remove(place: Place, key: str, *, yes: bool, dry_run: bool, as_json: 
 
 
 async def _forget(place: Place, wanted: Sequence[str], *, yes: bool, dry_run: bool, as_json: bool) -> None:
-    from agent.hippocampus.forget import Ambiguous
+    from agent.hippocampus.plans import Ambiguous
     from agent.types import ToolFailure
     from gateway.cli_library import opened
 
@@ -76,7 +76,7 @@ async def _plan(library: Library, what: str) -> ForgetPlan:
 
 
 def _together(shapes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return {name: [item for shape in shapes for item in shape[name]] for name in ("remove", "also")}
+    return {name: [item for shape in shapes for item in shape[name]] for name in ("remove", "also", "mentions")}
 
 
 def _agreed(shown: dict[str, Any], *, as_json: bool) -> bool:
@@ -93,7 +93,8 @@ def _agreed(shown: dict[str, Any], *, as_json: bool) -> bool:
 
 
 def _items(shape: dict[str, Any]) -> None:
-    for name, head in (("remove", ""), ("also", "And what repeats it:")):
+    heads = (("remove", ""), ("also", "And what repeats it:"), ("mentions", "Said among other things, and left alone:"))
+    for name, head in heads:
         if shape[name] and head:
             say(head)
         for item in shape[name]:

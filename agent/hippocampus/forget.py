@@ -6,16 +6,17 @@ import asyncio
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Literal, Protocol
 from zoneinfo import ZoneInfo
 
 from agent import places
 from agent.hippocampus.cutting import Cut, block_at, cut_out, section_named, statements
+from agent.hippocampus.plans import Ambiguous, Forgotten, Item, Plan, line
 from agent.hippocampus.traces import Traces
-from agent.limits import FORGET_CHOICES_MAX, FORGET_SHOWN_CHARS, FORGET_SHOWN_MAX, QUERY_CHARS_MAX
+from agent.limits import FORGET_CHOICES_MAX, FORGET_SHOWN_CHARS, QUERY_CHARS_MAX
 from agent.lines import flat, one_line
 from agent.retrieval import Hit, SearchAnswer
 from agent.snapshots import PROMPTS, drop_prompts
@@ -33,6 +34,10 @@ _PROTECTED = ("agents.core.md", "agents.md", "heartbeat.md", "identity", "proced
 """What is no memory: rules, jobs, and what only grows."""
 _ROLES = frozenset({"user", "assistant", "owner"})
 _READ_AT_ONCE = 500
+SENTENCE_WORDS_MIN = 3
+"""Fewer words may stand in any message; then only a message of just these is meant."""
+BESIDES_CHARS_MAX = 40
+"""So much more a message may say and still be about nothing else."""
 
 
 class ForgetIndex(Protocol):
@@ -76,62 +81,6 @@ class MessageRemover(Protocol):
     async def remove(self, conversation_id: str, numbers: Sequence[int] | None) -> int:
         """How many went; None: all, and the conversation. Raises ToolFailure while one of them is in use."""
         ...
-
-
-class Ambiguous(ToolFailure):
-    """A sentence means several things; `str()` lists them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing to remove: lines or a file (`cut`), a message or a conversation. `text` is what people are shown."""
-
-    ref: str
-    kind: str
-    text: str
-    cut: Cut | None = None
-    conversation_id: str = ""
-    n: int | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        return {"ref": self.ref, "kind": self.kind, "text": self.text}
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What would be removed, and `also` what repeats it: entries of the day, tasks, prompts kept for looking into."""
-
-    items: tuple[Item, ...]
-    also: tuple[Item, ...] = ()
-
-    def shown(self) -> str:
-        """One thing a line, with its reference; the rest is counted."""
-        lines = [_line(item) for item in (*self.items, *self.also)[:FORGET_SHOWN_MAX]]
-        more = len(self.items) + len(self.also) - len(lines)
-        return "\n".join([*lines, *([f"… +{more}"] if more > 0 else [])])
-
-    def as_json(self) -> dict[str, Any]:
-        return {"remove": [item.as_json() for item in self.items], "also": [item.as_json() for item in self.also]}
-
-
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What was removed. `kept`: the files as they were, relative to the workspace; `messages` are gone for good."""
-
-    plan: Plan
-    messages: int
-    kept: tuple[str, ...]
-
-    def text(self) -> str:
-        """The result by references: it does not repeat what is gone."""
-        refs = [item.ref for item in (*self.plan.items, *self.plan.also)]
-        more = f" and {len(refs) - FORGET_SHOWN_MAX} more" if len(refs) > FORGET_SHOWN_MAX else ""
-        lines = [f"Removed: {', '.join(refs[:FORGET_SHOWN_MAX])}{more}."]
-        if self.messages:
-            lines.append(f"{self.messages:,} message(s) are gone for good; they cannot be brought back.")
-        if self.kept:
-            lines.append("The files as they were, to copy back by hand: " + ", ".join(self.kept) + ".")
-        return "\n".join(lines)
 
 
 class Forget:
@@ -263,10 +212,16 @@ class Forget:
         # Asked for apart: a search shows one of several that say the same, and that may be the line of a file.
         messages = await self._index.search(viewer, query, sources="conversation", limit=FORGET_CHOICES_MAX * 2)
         said = [found for hit in messages.hits if (found := await self._said(hit)) is not None]
-        for text in dict.fromkeys(whole for _, whole in said if self._index.sameness_key(whole) == key):
-            exact += await self._saying(text)
+        mentions: list[Item] = []
+        for item, whole in {text: (item, text) for item, text in said}.values():
+            how = _says(self._index.sameness_key(whole), key)
+            if how == "only":
+                exact += await self._saying(whole)
+            elif how == "among":
+                mentions.append(item)
         if exact:
-            return await self._with_traces(list({item.ref: item for item in exact}.values()))
+            plan = await self._with_traces(list({item.ref: item for item in exact}.values()))
+            return replace(plan, mentions=tuple(mentions))
         answer = await self._index.search(viewer, query, sources=None, limit=FORGET_CHOICES_MAX * 2)
         shown = {hit.ref for hit in answer.hits}
         near = [item for item, _ in said if item.ref in shown]
@@ -277,7 +232,7 @@ class Forget:
         if not choices:
             raise ToolFailure("Nothing that is remembered matches. Nothing was removed.")
         if len(choices) > 1:
-            listed = "\n".join(_line(item) for item in choices)
+            listed = "\n".join(line(item) for item in choices)
             raise Ambiguous(f"Several things may be meant; nothing was removed. Name one by its reference:\n{listed}")
         return await self._with_traces(choices)
 
@@ -355,6 +310,16 @@ class Forget:
         return tuple(items.values())
 
 
+def _says(told: str, key: str) -> Literal["only", "among", "not"]:
+    """Whether a message, in the form in which sentences are compared, says a sentence: with hardly a word besides
+    ("remember that ..."), or among other things."""
+    if told == key:
+        return "only"
+    if len(key.split()) < SENTENCE_WORDS_MIN or f" {key} " not in f" {told} ":
+        return "not"
+    return "only" if len(told) <= len(key) + BESIDES_CHARS_MAX else "among"
+
+
 def _is_path(what: str) -> bool:
     return what.endswith(".md") or ".md#" in what
 
@@ -386,7 +351,3 @@ def _message_item(conversation_id: str, message: MessageRecord) -> Item:
     return Item(
         f"conversation:{conversation_id}#{message.n}", "message", text, conversation_id=conversation_id, n=message.n
     )
-
-
-def _line(item: Item) -> str:
-    return f"- {item.ref}  {item.text}"

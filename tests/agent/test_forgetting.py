@@ -14,7 +14,8 @@ from agent.basalganglia import BasalGanglia
 from agent.capabilities.introspect.forgetting import Forgetting
 from agent.hippocampus.cutting import TRASH
 from agent.hippocampus.episodes import Hippocampus
-from agent.hippocampus.forget import Forget, Plan
+from agent.hippocampus.forget import Forget
+from agent.hippocampus.plans import Plan
 from agent.redaction import REDACT
 from agent.types import MessageRecord, Person, ToolCall, ToolCallRecord, ToolFailure, ToolResult, Turn, TurnResult
 from tests.fakes.library import (
@@ -150,6 +151,22 @@ async def test_all_that_say_exactly_the_sentence_go_together(world: World) -> No
     assert done.messages == 2
     assert [message.n for message in await world.transcripts.messages("c1")] == [2, 3]
     assert await world.library.find("garage") == []
+
+
+async def test_a_message_that_hardly_says_more_goes_and_a_long_one_is_named(world: World) -> None:
+    world.file(PEOPLE, "# People\n- Nora moved to Jeddah\n")
+    long = "We spoke of the whole summer, of trains and of the garden; Nora moved to Jeddah, the others stayed at home."
+    world.transcripts.add(
+        a_conversation("c8", "Remember that Nora moved to Jeddah!", "Saved: “Nora moved to Jeddah”", long)
+    )
+    for n, message in enumerate(await world.transcripts.messages("c8"), 1):
+        await world.library.say(message.text, conversation="c8", n=n, role=message.role)
+    plan = await world.plan("Nora moved to Jeddah")
+    assert {item.ref for item in plan.items} == {f"file:{PEOPLE}#L2", "conversation:c8#1", "conversation:c8#2"}
+    assert [item.ref for item in plan.mentions] == ["conversation:c8#3"]
+    done = await world.forget.carry_out(plan)
+    assert "conversation:c8#3" in done.text()
+    assert [message.n for message in await world.transcripts.messages("c8")] == [3]
 
 
 @pytest.mark.parametrize("what", ["", "   ", "!!", "nothing like this zyx"])
