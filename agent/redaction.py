@@ -47,22 +47,21 @@ _SIGN = (
 )
 _VALUE = r"(?P<quote>[\"'`*_]{0,3})(?P<value>[^\s\"'`<>,;，、؛]{3,200})"
 _SIGNS = re.compile("[:=：＝]")
-_BEFORE = r"(?:[A-Za-z0-9]{1,30}[_-]){0,3}"
 _NAMES = {
     "password": (
-        rf"{_BEFORE}(?:password|passwd|(?:wi-?fi|login|admin|root|my|user)[ _-]pass|passphrase|passcode|pwd|passwort"
+        r"(?:password|passwd|(?:wi-?fi|login|admin|root|my|user)[ _-]pass|passphrase|passcode|pwd|passwort"
         r"|kennwort|contraseña|senha|mot de passe|wachtwoord|parola|şifre|пароль|密码|密碼|口令|パスワード|비밀번호"
         r"|(?:ال)?باسوورد|(?:ال)?باسورد|(?:كلمة|كلمه|كلمت[يهك]) (?:ال)?(?:سر|مرور)(?:ية|يه)?"
         r"|(?:ال)?(?:رقم|رمز) (?:ال)?(?:سري|دخول|مرور))"
     ),
-    "secret": rf"{_BEFORE}(?:secret|client[_ -]?secret|secret[_ -]?key|private[_ -]?key|credential)",
-    "token": rf"{_BEFORE}(?:access|auth|api|bot|refresh|id|session)?[_ -]?token|(?:ال)?توكن",
+    "secret": r"(?:secret|client[_ -]?secret|secret[_ -]?key|private[_ -]?key|credential)",
+    "token": r"(?:access|auth|api|bot|refresh|id|session)?[_ -]?token|(?:ال)?توكن",
     "api key": (
-        rf"{_BEFORE}(?:api|access|account|app|auth|encryption|license|service|signing)[_ -]?key"
+        r"(?:api|access|account|app|auth|encryption|license|service|signing)[_ -]?key"
         r"|مفتاح (?:ال)?(?:api|واجهة)"
     ),
 }
-_NAMED = tuple((kind, re.compile(rf"(?i)(?:{name})")) for kind, name in _NAMES.items())
+_NAMED = tuple((kind, re.compile(rf"(?i)(?:[A-Za-z0-9_.-]{{0,60}}[_.-])?(?:{name})")) for kind, name in _NAMES.items())
 _ASSIGNED = tuple((kind, re.compile(rf"(?i)(?<![^\W_])(?:{name}){_SIGN}{_VALUE}")) for kind, name in _NAMES.items())
 _SAID = re.compile(
     rf"(?i)(?<![^\W_])(?:{_NAMES['password']})[\"'`*_]{{0,3}}{_ABOUT}[ \t]{{1,4}}"
