@@ -191,3 +191,17 @@ async def test_a_long_listing_is_cut(files: Files, workspace: Path) -> None:
     lines = (await files.list_files(CONTEXT, {"path": "many"})).splitlines()
     assert len(lines) == 501
     assert lines[-1].startswith("... more than 500")
+
+
+async def test_the_mask_of_a_secret_never_takes_the_place_of_the_secret(tmp_path: Path) -> None:
+    tools = Files(tmp_path, ZoneInfo("UTC"))
+    file = tmp_path / "notes.md"
+    file.write_text("- wifi password: hunter2\n- tea\n", encoding="utf-8")
+    await tools.read_file(CONTEXT, {"path": "notes.md"})
+    masked = {"path": "notes.md", "text": "- wifi password: [redacted: password]\n- tea and dates\n"}
+    for more in ({}, {"overwrite": True}):
+        with pytest.raises(ToolFailure, match="masks nothing"):
+            await tools.write_file(CONTEXT, {**masked, **more})
+    await tools.write_file(CONTEXT, {"path": "notes.md", "old": "- tea", "text": "- tea and dates"})
+    assert file.read_text(encoding="utf-8") == "- wifi password: hunter2\n- tea and dates\n"
+    await tools.write_file(CONTEXT, {**masked, "path": "new.md"})

@@ -21,6 +21,7 @@ from agent.limits import (
 )
 from agent.lines import one_line
 from agent.places import inside, shown
+from agent.redaction import MARK
 from agent.types import CallContext, JsonObject, ToolFailure, ToolFunction
 
 NEVER_WRITTEN = "readlog"
@@ -185,11 +186,26 @@ def _write(place: Path, name: str, text: str, old: object, seen: _Stamp | tuple[
     elif found is not None and seen is not None and seen != _stamp(found):
         why = "changed since you read it" if seen else "exists and you have not read it"
         raise ToolFailure(f"{name} {why}. Read it first, or say overwrite: true. Nothing was written.")
+    if found is not None and _masks_more(place, text):
+        raise ToolFailure(
+            f"The text has the mask of a secret ({MARK} ...]) where {name} may have the secret itself. Read it with "
+            "read_file, which masks nothing. Nothing was written."
+        )
     try:
         replace_file(place, text)
         return _stamp(place.stat())
     except OSError as error:
         raise ToolFailure(f"{name} cannot be written: {error.strerror}.") from error
+
+
+def _masks_more(place: Path, text: str) -> bool:
+    """Whether a text that came through the memory would put masks in the place of secrets."""
+    if MARK not in text:
+        return False
+    try:
+        return text.count(MARK) > place.read_bytes().decode("utf-8", "replace").count(MARK)
+    except OSError:
+        return False
 
 
 def _replaced(place: Path, name: str, old: str, new: str) -> str:
