@@ -125,15 +125,8 @@ class App:
         self.mcp = McpServers(_mcp_servers(self.settings), self.home / "workspace")
         self.brain = self._build_brain()
         self._stack.callback(self.brain.close)
-        self.approvals = Approvals(
-            self.store,
-            self.outbox,
-            self.channels,
-            self.people,
-            self.observers,
-            self._now,
-            remove=self.library.remover.remove,
-        )
+        self.approvals = Approvals(self.store, self.outbox, self.channels, self.people, self.observers, self._now)
+        self.approvals.remove = self.library.remover.remove
         self.queue = Queue(
             self.settings,
             self.store,

@@ -98,9 +98,8 @@ class Approvals:
         now: Callable[[], datetime],
         *,
         seconds_max: float = APPROVAL_SECONDS,
-        remove: Remove | None = None,
     ) -> None:
-        self._remove = remove
+        self.remove: Remove | None = None
         self._store = store
         self._outbox = outbox
         self._channels = channels
@@ -156,8 +155,8 @@ class Approvals:
                 del self._open[asked.id]
                 self._outbox.withdraw(asked.key)
                 self._observe("approval", asked.event(state))
-                if question.fades and notice is not None and self._remove is not None:
-                    await self._fade(notice, self._remove)
+                if question.fades and notice is not None and self.remove is not None:
+                    await self._fade(notice, self.remove)
 
     async def _fade(self, notice: Delivery, remove: Remove) -> None:
         """Takes the text of a question out again; one that was not sent yet stays, for it is still to be sent."""
