@@ -181,7 +181,7 @@ class Forget:
         if path.split("/")[0] in _PROTECTED:
             raise ToolFailure(f"{path} is no memory; it is changed by hand or by its own tools.")
         if not place.is_file():
-            raise ToolFailure(f"There is no file {path} in the workspace.")
+            raise ToolFailure(f"There is no file {path[:200]} in the workspace.")
         if ref.lines is None and ref.heading is None:
             return Plan((self._whole(path, "file"),))
         text = _text(place)
