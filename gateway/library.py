@@ -23,7 +23,7 @@ from gateway import __version__
 from gateway.config import Settings, known_secrets
 from gateway.health import Health
 from gateway.limits import STATUS_SKIPPED_MAX
-from gateway.readlog import ReadLog
+from gateway.readlog import ReadLog, file_name
 from gateway.removal import Remover
 from gateway.store import Store
 
@@ -54,7 +54,8 @@ class Library:
         await store.open()
         workspace = home / "workspace"
         folders = settings.memory.places(home)
-        cortex = Cortex(home / "index.db", workspace, store.write, settings.zone, folders=folders)
+        index = home / "index.db"
+        cortex = Cortex(index, workspace, store.write, settings.zone, folders=folders, log_name=file_name)
         await cortex.open()
         health = Health(now)
         knowledge = Knowledge(workspace, cortex)

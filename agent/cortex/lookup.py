@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from agent.cortex.index import scope_token, sender_token
 from agent.cortex.query import Query, QueryWord, parse_query
@@ -20,13 +21,15 @@ from agent.retrieval import Coverage, Hit, SourceCoverage
 
 POOL_RECORDS = 160
 """So many records of the full-text search are ranked."""
-SURROUNDED_RECORDS = 80
+DATED_RECORDS = 80
+"""And so many more of each time that the query names."""
+SURROUNDED_RECORDS = 60
 """The best so many of them are ranked with the messages around them."""
-ASKED_WORDS_MIN = 3
-"""A query of so many words is a question: a message beside the right one may be its answer, though it shares none."""
-COMMON_SHARE = 0.04
-COMMON_RECORDS_MIN = 400
-"""A word in more records than this, and in a larger share of all, leaves the query when rarer ones are there."""
+COMMON_RECORDS = (400, 2_000)
+COMMON_SHARES = (0.3, 0.04)
+"""A word in more records than these shares of all leaves the query when rarer ones are there: the first share in a
+small index, the second in a large one; never below the first number of records, and the first share not above the
+second."""
 POSTINGS_MAX = 20_000
 """Words are asked for, rarest first, until they would touch more records than this: it bounds the cost of a query."""
 RANKED_CHARS = 6_000
@@ -39,6 +42,7 @@ CANDIDATE_MERIT_SHARE = 0.2
 HEADINGS_MAX = 200
 
 _SQL = sentences("reads.sql")
+_UTC = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,12 @@ class Filters:
             "before": self.before,
         }
 
+    def within(self, start: int, end: int) -> Filters:
+        """The same, narrowed to a time from `start` until `end`."""
+        after = start if self.after is None else max(start, self.after)
+        before = end if self.before is None else min(end, self.before)
+        return replace(self, after=after, before=before)
+
     def lets_through(self, record: Record) -> bool:
         """The same test for one record, but for the sender."""
         return (
@@ -92,7 +102,10 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A query after a look at the index: the weight of each word, the full-text expression, whether to rank by it."""
+    """A query after a look at the index: the weight of each word, the full-text expression, whether to rank by it.
+
+    `match` is empty when no word of the query is anywhere in the index.
+    """
 
     query: Query
     weights: tuple[float, ...]
@@ -113,21 +126,34 @@ def search(
     snippet_chars: int = SNIPPET_CHARS,
     *,
     exact: bool = False,
+    zone: ZoneInfo = _UTC,
+    context: Callable[[Record], str] | None = None,
 ) -> list[Hit]:
-    """The best `limit` hits, best first. `exact`: each holds words of the query, none is there as a likely answer."""
+    """The best `limit` hits, best first. `exact`: each holds words of the query, none is there as a likely answer.
+
+    `zone`: where the days begin that the query names. `context` gives the range of the read log around a message.
+    """
     query = parse_query(text)
-    scored = _scored(conn, query, filters, exact=exact)
+    scored = _scored(conn, query, filters, exact=exact, zone=zone)
     weights = _token_weights(conn, query)
-    return [_hit(conn, record, score, weights, snippet_chars) for score, record in without_doubles(scored, limit)]
+    hits = [(_hit(conn, record, score, weights, snippet_chars), record) for score, record in without_doubles(scored, limit)]
+    if context is None:
+        return [hit for hit, _ in hits]
+    return [replace(hit, context=hit.context or context(record)) for hit, record in hits]
 
 
 def of_day(conn: sqlite3.Connection, filters: Filters, limit: int) -> list[Hit]:
     """What belongs to the days between `after` and `before`: summaries first, then messages in their order."""
     if filters.sessions == frozenset():
         return []
-    found = conn.execute(_SQL["of-day"], filters.parameters() | {"limit": limit}).fetchall()
-    rows = _records(conn, "records", [id_ for (id_,) in found])
-    return [_hit(conn, rows[id_], 0.0, {}) for (id_,) in found]
+    found = _ids_of_day(conn, filters, limit)
+    rows = _records(conn, "records", found)
+    return [_hit(conn, rows[id_], 0.0, {}) for id_ in found]
+
+
+def _ids_of_day(conn: sqlite3.Connection, filters: Filters, limit: int) -> list[int]:
+    rows = conn.execute(_SQL["of-day"], filters.parameters() | {"limit": limit}).fetchall()
+    return [id_ for (id_,) in rows]
 
 
 def conversations(conn: sqlite3.Connection, text: str, filters: Filters, limit: int) -> list[str]:
@@ -201,25 +227,50 @@ def _is_seen(record: Record, sessions: frozenset[str] | None) -> bool:
 
 
 def _scored(
-    conn: sqlite3.Connection, query: Query, filters: Filters, *, exact: bool = False
+    conn: sqlite3.Connection, query: Query, filters: Filters, *, exact: bool = False, zone: ZoneInfo = _UTC
 ) -> list[tuple[float, Record]]:
-    plan = _plan(conn, query, filters)
-    if plan is None:
+    if not query.words or filters.sessions == frozenset():
         return []
-    parameters: dict[str, object] = {"match": plan.match, "pool": POOL_RECORDS}
+    plan = _plan(conn, query, filters)
+    found = _matching(conn, plan, filters)
+    periods = _periods(conn, query, zone)
+    for start, end in periods:
+        found |= _matching(conn, plan, filters.within(start, end), pool=DATED_RECORDS)
+        if query.only_dates and filters.sender is None and not exact:
+            found = dict.fromkeys(_ids_of_day(conn, filters.within(start, end), DATED_RECORDS), 0.0) | found
+    records = _within(_records(conn, "records", list(found)), found)
+    is_question = query.is_question and not exact and filters.sender is None
+    if is_question:
+        records |= _records(conn, "records-around", list(records)[:SURROUNDED_RECORDS])
+    return [
+        (score, record)
+        for score, record in ranked(query, plan.weights, found, list(records.values()), periods)
+        if record.id in found or (is_question and filters.lets_through(record))
+    ]
+
+
+def _matching(
+    conn: sqlite3.Connection, plan: _Plan, filters: Filters, pool: int = POOL_RECORDS
+) -> dict[int, float]:
+    """The best of the full-text search: score by record id, the lower the better."""
+    if not plan.match:
+        return {}
+    parameters: dict[str, object] = {"match": plan.match, "pool": pool}
     name = "newest-filtered" if plan.newest_only else "best"
     if filters.in_sql or plan.newest_only:
         parameters |= filters.parameters()
         name = "newest-filtered" if plan.newest_only else "best-filtered"
-    found: dict[int, float] = dict(conn.execute(_SQL[name], parameters).fetchall())
-    records = _within(_records(conn, "records", list(found)), found)
-    records |= _records(conn, "records-around", list(records)[:SURROUNDED_RECORDS])
-    is_question = not exact and len(query.words) >= ASKED_WORDS_MIN and not query.phrases and filters.sender is None
-    return [
-        (score, record)
-        for score, record in ranked(query, plan.weights, found, list(records.values()))
-        if record.id in found or (is_question and filters.lets_through(record))
-    ]
+    return dict(conn.execute(_SQL[name], parameters).fetchall())
+
+
+def _periods(conn: sqlite3.Connection, query: Query, zone: ZoneInfo) -> list[tuple[int, int]]:
+    """From and until when the dates of a query are, in ms; one without a year in each year that is remembered."""
+    first = last = 0
+    if any(date.year is None for date in query.dates):
+        _, _, oldest, newest = conn.execute(_SQL["conversations-covered"], {"sessions": None}).fetchone()
+        if newest is not None:
+            first, last = moment(oldest).year, moment(newest).year + 1
+    return [period for date in query.dates for period in date.periods(zone, first, last)]
 
 
 def _within(records: Mapping[int, Record], found: Mapping[int, float]) -> dict[int, Record]:
@@ -235,16 +286,13 @@ def _within(records: Mapping[int, Record], found: Mapping[int, float]) -> dict[i
     return kept
 
 
-def _plan(conn: sqlite3.Connection, query: Query, filters: Filters) -> _Plan | None:
-    """None: no word of the query is anywhere in the index, or the viewer sees nothing."""
-    if not query.words or filters.sessions == frozenset():
-        return None
+def _plan(conn: sqlite3.Connection, query: Query, filters: Filters) -> _Plan:
     records = _newest_id(conn)
     holding = [_holding(conn, word) for word in query.words]
     known = sorted((count, at) for at, count in enumerate(holding) if count)
     if not known:
-        return None
-    common = max(COMMON_RECORDS_MIN, COMMON_SHARE * records)
+        return _Plan(query, (0.0,) * len(holding), "", newest_only=False)
+    common = max(COMMON_RECORDS[0], min(COMMON_RECORDS[1], COMMON_SHARES[0] * records), COMMON_SHARES[1] * records)
     rare = [(count, at) for count, at in known if count <= common] or known
     asked, postings = [rare[0]], rare[0][0]
     for count, at in rare[1:]:
@@ -254,7 +302,8 @@ def _plan(conn: sqlite3.Connection, query: Query, filters: Filters) -> _Plan | N
         asked.append((count, at))
     words = _either([form for _, at in asked for form in query.words[at].asked])
     phrases = "".join(f' AND text : "{" ".join(phrase)}"' for phrase in query.phrases)
-    match = f"{_scope(filters.sessions)}{_sender(filters.sender)}({words}){phrases}"
+    scope = _scope(filters.sessions) or _scope(_sessions_of_chat(conn, filters))
+    match = f"{scope}{_sender(filters.sender)}({words}){phrases}"
     weights = tuple(idf(records, count) if count else 0.0 for count in holding)
     return _Plan(query, weights, match, asked[0][0] > POSTINGS_MAX)
 
@@ -268,6 +317,13 @@ def _scope(sessions: frozenset[str] | None) -> str:
     if sessions is None or not 0 < len(sessions) <= SESSIONS_ASKED_MAX:
         return ""
     return f"scope : ({_either([scope_token(key) for key in sorted(sessions)])}) AND "
+
+
+def _sessions_of_chat(conn: sqlite3.Connection, filters: Filters) -> frozenset[str] | None:
+    """The sessions of the chat that is asked for: a message of it belongs to one of them."""
+    if filters.chat is None:
+        return None
+    return frozenset(key for (key,) in conn.execute(_SQL["sessions-of-chat"], (filters.chat,)).fetchall())
 
 
 def _sender(sender: str | None) -> str:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from agent.cortex.lookup import moment, records_at, sessions_parameter
 from agent.cortex.rank import Record
+from agent.cortex.readlogs import is_log
 from agent.cortex.refs import Ref, parse_ref, record_ref
 from agent.cortex.roots import Roots
 from agent.cortex.text import tokens_of
@@ -103,7 +104,8 @@ def _whole(text: str, name: str) -> str:
 
 
 def _lines(text: str, wanted: tuple[int, int], name: str) -> str:
-    lines = text.splitlines()
+    # A line of a log is one JSON object, whatever signs of a line's end stand within it.
+    lines = text.removesuffix("\n").split("\n") if is_log(name) else text.splitlines()
     first, last = wanted
     if first < 1 or last < first or first > len(lines):
         raise ToolFailure(f"{name} has lines 1 to {len(lines)}, not {first} to {last}.")

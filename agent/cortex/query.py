@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from agent.cortex.dates import Date, read_dates
 from agent.cortex.stop_words import STOP_WORDS
-from agent.cortex.text import clean, pieces, tokens_of
+from agent.cortex.text import WHOLE_JOIN, clean, pieces, tokens_of
 from agent.limits import QUERY_CHARS_MAX
 
 WORDS_MAX = 48
 PHRASES_MAX = 4
+ASKED_WORDS_MIN = 3
+ASKED_TOKENS_MIN = 4
+"""What has so many words is a question."""
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”]|「([^」]+)」')
 _ARABIC = re.compile("[\u0620-\u06ff]")
 
@@ -26,13 +30,17 @@ class QueryWord:
 @dataclass(frozen=True, slots=True)
 class Query:
     """`words` in the order typed, each once; `phrases` are token sequences that must occur as they are.
+    `is_question`: so many words that a message beside the right one may be its answer, though it shares none.
 
-    `said`: every token of what was typed, common words too.
+    `said`: every token of what was typed, common words too. `dates` are those typed; `only_dates`: nothing else was.
     """
 
     words: tuple[QueryWord, ...]
     phrases: tuple[tuple[str, ...], ...] = ()
     said: frozenset[str] = frozenset()
+    dates: tuple[Date, ...] = ()
+    only_dates: bool = False
+    is_question: bool = False
 
 
 def parse_query(text: str) -> Query:
@@ -54,11 +62,18 @@ def parse_query(text: str) -> Query:
             forms = tuple(dict.fromkeys([*known, *piece.wholes]))
             words[whole] = QueryWord(forms, forms)
     phrases = [tokens_of(next(filter(None, match.groups()))) for match in _QUOTED.finditer(text)]
+    unquoted = tokens_of(_QUOTED.sub(" ", text))
+    if len(frozenset(unquoted) - STOP_WORDS) >= ASKED_WORDS_MIN:
+        phrases = []  # a question that quotes: its answer need not repeat the quotation
     chosen = words or common
+    dates, written = read_dates(text)
     return Query(
         tuple(chosen.values())[:WORDS_MAX],
         tuple(tuple(phrase) for phrase in phrases if len(phrase) > 1)[:PHRASES_MAX],
         frozenset([*words, *common]),
+        dates,
+        bool(dates) and all(word.forms[0] in written or WHOLE_JOIN in word.forms[0] for word in words.values()),
+        not phrases and len(tokens_of(text)) >= ASKED_TOKENS_MIN,
     )
 
 

@@ -1,31 +1,43 @@
 """Puts found records in order. Pure functions; the same records and words always come out in the same order.
 
 A message counts for its own words (BM25, S. Robertson and H. Zaragoza, 2009) and for those of the messages around
-it, so that an answer is found by the words of its question.
+it, the less the farther, so that an answer is found by the words of its question.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from agent.cortex.dates import TIME_QUESTIONS, TIME_WORDS
 from agent.cortex.query import Query
+from agent.cortex.stems import SKELETON
 from agent.cortex.text import fold
 
-NEIGHBOURS = 2
-"""So many messages before and after a message are its surroundings,"""
+NEIGHBOURS = 4
+"""So many messages before and after one that matches are looked at with it,"""
 PAUSE_MS_MAX = 3 * 3_600_000
-"""unless a pause as long as this lies between."""
-_SATURATION = 1.0
-_LENGTH_SHARE = 0.5
-_SURROUNDINGS_WEIGHT = 1.5
+"""up to a pause as long as this."""
+_FADING = 0.7
+"""What a word counts for one message farther away."""
+_FADED = 0.05
+_SATURATION = 0.9
+_LENGTH_SHARE = 0.4
+_AROUND_SATURATION = 1.2
+_AROUND_LENGTH_SHARE = 0.75
+_AROUND_WEIGHT = 2.5
+_TOGETHER_POWER = 0.25
+"""How much it counts that the words of a query are found together, by the share of their weight."""
 _ADJACENT_SHARE = 0.25
 _PERSON_LIFT = 1.6
 _NAME_WEIGHT = 0.2
+_TIME_LIFT = 1.2
+"""Who asks when something was wants a message that says so."""
 _QUESTION_WEIGHT = 0.8
 _EXTRA_FORM_WEIGHT = 0.9
+_SKELETON_WEIGHT = 0.5
 _ECHO_WEIGHT = 0.3
 _ECHO_TOKENS_MIN = 3
 _CALL_WEIGHT = 0.6
@@ -61,14 +73,19 @@ class Record:
     cut: bool = False
 
 
+Counts = dict[int, float]
+"""How often each word of the query occurs, by its place in the query."""
+
+
 @dataclass(slots=True)
 class _Profile:
     """What one record has of the query: how often each word, how many tokens, how many words side by side."""
 
-    counts: list[float]
-    length: int
+    counts: Counts
+    length: float
     adjacent: float = 0.0
     is_echo: bool = False
+    names_time: bool = False
 
 
 def idf(records: int, holding: int) -> float:
@@ -77,32 +94,52 @@ def idf(records: int, holding: int) -> float:
 
 
 def ranked(
-    query: Query, weights: Sequence[float], found: Mapping[int, float], records: Sequence[Record]
+    query: Query,
+    weights: Sequence[float],
+    found: Mapping[int, float],
+    records: Sequence[Record],
+    periods: Sequence[tuple[int, int]] = (),
 ) -> list[tuple[float, Record]]:
     """Orders `records`, best first.
 
     `weights`: the idf of each word of the query. `found`: scores of the full-text search by record id; records
-    without one are neighbours. Records without any merit are left out.
+    without one are neighbours. `periods`: the dates of the query, from and until when, in ms since 1970; being of one
+    of them counts like a word. Records without any merit are left out.
     """
     index = {form: at for at, word in reversed(list(enumerate(query.words))) for form in word.forms}
-    profiles = {record.id: _profile(index, query.said, weights, record) for record in records}
+    known = [record for record in records if record.id in found]
+    profiles = {record.id: _profile(index, query.said, weights, record) for record in known}
+    chars = sum(len(record.text) for record in known) / (sum(one.length for one in profiles.values()) or 1.0)
+    for record in records:
+        if record.id not in profiles:  # the full-text search would have found it by any word that counts
+            profiles[record.id] = _Profile({}, len(record.text) / (chars or 1.0))
     people = _people(index, records)
     weights = _without_names(weights, people)
     average = sum(profile.length for profile in profiles.values()) / max(1, len(profiles)) or 1.0
-    places = {(record.owner, record.n): record for record in records if record.part == 0}
+    if periods:
+        weights = [*weights, _date_it(len(weights), records, profiles, periods)]
+    surroundings = _surroundings(records, profiles)
+    average_around = sum(length for _, length in surroundings.values()) / max(1, len(surroundings)) or 1.0
+    total = sum(weights) or 1.0
+    asks_time = not TIME_QUESTIONS.isdisjoint(query.said)
     scored: list[tuple[float, Record]] = []
     for record in records:
         profile = profiles[record.id]
-        own = _bm25(weights, profile.counts, profile.length / average) + profile.adjacent
-        if record.cut and record.id in found:
+        counts, length = surroundings.get(record.id) or (profile.counts, profile.length * average_around / average)
+        is_cut = record.cut and record.id in found  # its words may stand in the part that is not looked at
+        if not counts and not is_cut:
+            continue
+        own = profile.adjacent
+        if profile.counts:
+            own += _bm25(weights, profile.counts, profile.length / average, _SATURATION, _LENGTH_SHARE)
+        if is_cut:
             own = max(own, -found[record.id] / 2)
-        around = own
-        if record.source == "conversation" and record.part == 0:
-            window = [profiles[near.id] for near in _around(record, places)]
-            counts = [sum(column) for column in zip(*(near.counts for near in window), strict=True)]
-            length = sum(near.length for near in window)
-            around = _bm25(weights, counts, length / average / len(window))
-        score = (own + _SURROUNDINGS_WEIGHT * around) * _merit(record, profile, record.sender in people)
+        around = _bm25(weights, counts, length / average_around, _AROUND_SATURATION, _AROUND_LENGTH_SHARE)
+        together = 1.0 if is_cut else sum([weights[word] for word in counts]) / total
+        merit = _merit(record, profile, record.sender in people)
+        if asks_time and profile.names_time:
+            merit *= _TIME_LIFT
+        score = (own + _AROUND_WEIGHT * around) * together**_TOGETHER_POWER * merit
         if score > 0:
             scored.append((round(score, 6), record))
     scored.sort(key=lambda pair: (-pair[0], -pair[1].at, pair[1].owner, pair[1].n, pair[1].part))
@@ -142,18 +179,18 @@ def _profile(index: Mapping[str, int], said: frozenset[str], weights: Sequence[f
     tokens, extras = text.split(), extra.split()
     distinct = set(tokens)
     plain, formed = index.keys() & distinct, index.keys() & set(extras)
-    profile = _Profile([0.0] * len(weights), len(tokens))
+    counts: Counts = {}
+    for token in formed:
+        word = index[token]
+        counts[word] = counts.get(word, 0.0) + extras.count(token) * (_SKELETON_WEIGHT if token[0] == SKELETON else _EXTRA_FORM_WEIGHT)
+    exact: Counts = {}
+    for token in plain:
+        exact[index[token]] = exact.get(index[token], 0.0) + tokens.count(token)
+    for word, count in exact.items():
+        counts[word] = count + max(0.0, counts.get(word, 0.0) - count * _EXTRA_FORM_WEIGHT)
+    profile = _Profile(counts, len(tokens))
     profile.is_echo = len(distinct) >= _ECHO_TOKENS_MIN and said.issuperset(distinct)
-    if formed:
-        for token in formed:
-            profile.counts[index[token]] += extras.count(token) * _EXTRA_FORM_WEIGHT
-    if plain:
-        exact = [0] * len(weights)
-        for token in plain:
-            exact[index[token]] += tokens.count(token)
-        for word, count in enumerate(exact):
-            if count:
-                profile.counts[word] = count + max(0.0, profile.counts[word] - count * _EXTRA_FORM_WEIGHT)
+    profile.names_time = not TIME_WORDS.isdisjoint(distinct)
     if len(plain) > 1:
         profile.adjacent = _adjacent(index, weights, tokens)
     return profile
@@ -193,27 +230,73 @@ def _without_names(weights: Sequence[float], people: Mapping[str, frozenset[int]
     return [weight * _NAME_WEIGHT if at in names else weight for at, weight in enumerate(weights)]
 
 
-def _around(record: Record, places: Mapping[tuple[str, int], Record]) -> list[Record]:
-    """The record and its neighbours on both sides, up to a long pause."""
-    window = [record]
-    for step in (1, -1):
-        at = record.at
-        for distance in range(1, NEIGHBOURS + 1):
-            near = places.get((record.owner, record.n + step * distance))
-            if near is None or abs(near.at - at) > PAUSE_MS_MAX:
-                break
-            window.append(near)
-            at = near.at
-    return window
+def _surroundings(records: Sequence[Record], profiles: Mapping[int, _Profile]) -> dict[int, tuple[Counts, float]]:
+    """By record id: the words in and around a message, fading with the distance, and how long they are."""
+    messages = [record for record in records if record.source == "conversation" and record.part == 0]
+    messages.sort(key=lambda record: (record.owner, record.n))
+    found: dict[int, tuple[Counts, float]] = {}
+    run: list[Record] = []
+    for record in messages:
+        if run and not _follows(run[-1], record):
+            found.update(_faded(run, profiles))
+            run = []
+        run.append(record)
+    found.update(_faded(run, profiles))
+    return found
 
 
-def _bm25(weights: Sequence[float], counts: Sequence[float], relative_length: float) -> float:
-    norm = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * relative_length)
-    return sum(
-        weight * count * (_SATURATION + 1) / (count + norm)
-        for weight, count in zip(weights, counts, strict=True)
-        if count
+def _date_it(
+    word: int, records: Sequence[Record], profiles: Mapping[int, _Profile], periods: Sequence[tuple[int, int]]
+) -> float:
+    """Gives the records of the periods one more word, and says what it weighs."""
+    dated = [record for record in records if any(start <= record.at < end for start, end in periods)]
+    for record in dated:
+        profiles[record.id].counts[word] = 1.0
+    return idf(len(records), len(dated))
+
+
+def _follows(record: Record, after: Record) -> bool:
+    return (
+        record.owner == after.owner
+        and after.n == record.n + 1
+        and abs(after.at - record.at) <= PAUSE_MS_MAX
     )
+
+
+def _faded(run: Sequence[Record], profiles: Mapping[int, _Profile]) -> Iterator[tuple[int, tuple[Counts, float]]]:
+    """Each message of an unbroken run with its surroundings: what fades in from before, from after, and its own."""
+    if len(run) == 1:
+        own = profiles[run[0].id]
+        yield run[0].id, (own.counts, own.length)
+        return
+    before = list(_faded_one_way([profiles[record.id] for record in run]))
+    after = list(_faded_one_way([profiles[record.id] for record in reversed(run)]))[::-1]
+    for record, (earlier, earlier_length), (later, later_length) in zip(run, before, after, strict=True):
+        own = profiles[record.id]
+        counts = dict(own.counts)
+        for side in (earlier, later):
+            for word, count in side.items():
+                counts[word] = counts.get(word, 0.0) + count
+        yield record.id, (counts, own.length + earlier_length + later_length)
+
+
+def _faded_one_way(profiles: Iterable[_Profile]) -> Iterator[tuple[Counts, float]]:
+    """For each profile the words and the length that those before it leave."""
+    counts: Counts = {}
+    length = 0.0
+    for profile in profiles:
+        yield counts, length
+        counts = {word: count * _FADING for word, count in counts.items() if count > _FADED}
+        for word, count in profile.counts.items():
+            counts[word] = counts.get(word, 0.0) + count * _FADING
+        length = (length + profile.length) * _FADING
+
+
+def _bm25(
+    weights: Sequence[float], counts: Counts, relative_length: float, saturation: float, length_share: float
+) -> float:
+    norm = saturation * (1 - length_share + length_share * relative_length)
+    return sum([weights[word] * count * (saturation + 1) / (count + norm) for word, count in counts.items()])
 
 
 def _merit(record: Record, profile: _Profile, is_named: bool) -> float:

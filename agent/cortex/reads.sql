@@ -96,6 +96,9 @@ ORDER BY n, part LIMIT :limit
 SELECT count(*), ifnull(sum(records), 0), min(first_at), max(last_at) FROM conversation
 WHERE :sessions IS NULL OR session_key IN (SELECT value FROM json_each(:sessions))
 
+-- name: sessions-of-chat
+SELECT DISTINCT session_key FROM conversation WHERE chat = ?
+
 -- name: files-covered
 SELECT source, sum(records), min(at), max(at) FROM file GROUP BY source ORDER BY source
 

@@ -22,6 +22,7 @@ from agent.cortex.index import SCHEMA_VERSION
 from agent.cortex.lookup import Filters
 from agent.cortex.query import parse_query
 from agent.cortex.roots import Roots, Skipped
+from agent.cortex.readlogs import ReadLogs, is_log, readable
 from agent.cortex.sentences import sentences
 from agent.cortex.text import sameness_key
 from agent.limits import SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX
@@ -37,7 +38,8 @@ class Cortex:
     """The memory index. `indexing` is True while something is known to be missing from it.
 
     `files` are the files in it. `skip`: folders of the workspace, relative to it, that are never indexed nor opened.
-    `folders`: others that are indexed too, and only read. Methods raise ToolFailure.
+    `folders`: others that are indexed too, and only read. `log_name`: the name of a chat's read log in the folder of
+    its channel; without it hits have no context. Methods raise ToolFailure.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class Cortex:
         *,
         skip: Collection[str] = (),
         folders: Iterable[Path] = (),
+        log_name: Callable[[str], str] | None = None,
     ) -> None:
         self._path = path
         self._zone = zone
         self._roots = Roots.of(workspace, folders, skip, path.parent)
         self.files = FileIndex(self._roots, self._ask, write, zone)
+        self._logs = ReadLogs(workspace, log_name) if log_name else None
         self._thread: ThreadPoolExecutor | None = None
         self._conn: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
@@ -107,9 +111,14 @@ class Cortex:
             before=_ms(end),
         )
         limit = max(1, min(limit, SEARCH_HITS_MAX))
-        hits = await self._ask(lambda conn: lookup.search(conn, query, filters, limit), [])
+        hits = await self._ask(lambda conn: self._found(conn, viewer, query, filters, limit), [])
         hint = None if hits else await self._hint(viewer, query)
         return SearchAnswer(tuple(hits), self.indexing, hint)
+
+    def _found(self, conn: sqlite3.Connection, viewer: Viewer, query: str, filters: Filters, limit: int) -> list[Hit]:
+        logs = self._logs if viewer.session_keys is None else None  # the files are the owner's
+        context = logs and (lambda record: logs.context(record) if record.source == "conversation" else "")
+        return lookup.search(conn, query, filters, limit, zone=self._zone, context=context)
 
     async def said(
         self,
@@ -129,7 +138,9 @@ class Cortex:
         if session_key is not None:
             sessions = frozenset({session_key} if sessions is None or session_key in sessions else ())
         filters = Filters(sources=("conversation",), sessions=sessions, roles=roles, after=_ms(first), before=_ms(end))
-        hits = await self._ask(lambda conn: lookup.search(conn, query, filters, limit, snippet_chars, exact=True), [])
+        hits = await self._ask(
+            lambda conn: lookup.search(conn, query, filters, limit, snippet_chars, exact=True, zone=self._zone), []
+        )
         return SearchAnswer(tuple(hits), self.indexing)
 
     async def of_day(self, viewer: Viewer, day: str, *, sources: str | None, limit: int) -> SearchAnswer:
@@ -172,7 +183,8 @@ class Cortex:
         if viewer.session_keys is not None:
             raise ToolFailure("Only the owner may open files and tasks.")
         read = opening.open_task if wanted.kind == "task" else opening.open_file
-        return await self._in_thread(lambda: read(self._roots, wanted))
+        text = await self._in_thread(lambda: read(self._roots, wanted))
+        return readable(text, wanted, self._zone) if wanted.lines and is_log(wanted.path) else text
 
     async def coverage(self, viewer: Viewer | None = None) -> Coverage:
         """What the index holds, by source. None: as the owner sees it. Counted again only after a change."""

@@ -1,32 +1,19 @@
-"""Light stems and forms: further tokens under which a word is also found. They are never shown to anybody.
+"""Stems and forms: further tokens under which a word is also found. They are never shown to anybody.
 
-English: plural, past, -ing and a few common endings come off, in the spirit of M. F. Porter, "An algorithm for suffix
-stripping" (1980), shortened to what helps short messages. Arabic: the article and joined prefixes come off, then the
+English: the Snowball stemmer (M. F. Porter, "Snowball", 2001), after words that no rule joins were led to one of their
+family: `went` to `go`, `children` to `kid`, `2` to `two`. Arabic: the article and joined prefixes come off, then the
 common endings, after L. S. Larkey et al., "Light stemming for Arabic information retrieval" (2007).
 """
 
 from __future__ import annotations
 
-import re
+import threading
+from pathlib import Path
 
-_VOWEL = re.compile("[aeiouy]")
-_ENDINGS = (
-    ("ational", "ate"),
-    ("ization", "ize"),
-    ("fulness", "ful"),
-    ("ousness", "ous"),
-    ("iveness", "ive"),
-    ("ation", "ate"),
-    ("ement", ""),
-    ("ness", ""),
-    ("ment", ""),
-    ("ally", "al"),
-    ("able", ""),
-    ("ful", ""),
-    ("ity", ""),
-    ("ly", ""),
-)
-_STEM_CHARS_MIN = 3
+import Stemmer
+
+_FAMILIES = Path(__file__).with_name("word_families.txt")
+"""A family a line, its first word the one that stands for all."""
 
 _PREFIXES = ("وبال", "وكال", "فبال", "وال", "فال", "بال", "كال", "ولل", "فلل", "لل", "ال")
 _LETTER_PREFIXES = ("وب", "ول", "وس", "فس", "و", "ف", "ب", "ك", "ل", "س")
@@ -57,45 +44,31 @@ _SUFFIXES = (
 )
 
 
+def _heads() -> dict[str, str]:
+    families = [line.split() for line in _FAMILIES.read_text(encoding="utf-8").splitlines()]
+    return {word: family[0] for family in families for word in family[1:]}
+
+
+class _Snowball(threading.local):
+    """A stemmer works in one thread only."""
+
+    def __init__(self) -> None:
+        self.stem = Stemmer.Stemmer("english", 0).stemWord
+
+
+_SNOWBALL = _Snowball()
+_HEADS = _heads()
+
+
+SKELETON = "√"
+"""Begins a form that is not spelled out: only the letters that stay when an Arabic word is bent from within."""
+_SKELETON_CHARS_MIN = 3
+_WEAK = dict.fromkeys(map(ord, "اويىء"))
+
+
 def english_stem(word: str) -> str:
-    """The stem of a folded word of Latin letters; the word itself where nothing comes off."""
-    if len(word) <= _STEM_CHARS_MIN:
-        return word
-    stem = _without_plural(word)
-    stem = _without_tense(stem)
-    for ending, instead in _ENDINGS:
-        if stem.endswith(ending) and len(stem) - len(ending) > _STEM_CHARS_MIN - 1:
-            stem = stem[: len(stem) - len(ending)] + instead
-            break
-    if stem.endswith("e") and len(stem) > _STEM_CHARS_MIN:
-        stem = stem[:-1]
-    if stem.endswith("y") and len(stem) > _STEM_CHARS_MIN and stem[-2] not in "aeiou":
-        stem = stem[:-1] + "i"
-    return stem
-
-
-def _without_plural(word: str) -> str:
-    if word.endswith("sses"):
-        return word[:-2]
-    if word.endswith("ies"):
-        return word[:-3] + ("y" if len(word) > 4 else "ie")
-    if word.endswith(("xes", "ches", "shes", "zzes")):
-        return word[:-2]
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
-
-
-def _without_tense(word: str) -> str:
-    if word.endswith("ied") and len(word) > 4:
-        return word[:-3] + "y"
-    for ending in ("ing", "ed"):
-        stem = word[: -len(ending)]
-        if word.endswith(ending) and len(stem) >= _STEM_CHARS_MIN - (ending == "ed") and _VOWEL.search(stem):
-            if len(stem) > _STEM_CHARS_MIN and stem[-1] == stem[-2] and stem[-1] not in "lsz":
-                return stem[:-1]
-            return stem
-    return word
+    """The stem of a folded word of Latin letters or digits; the word itself where nothing comes off."""
+    return _SNOWBALL.stem(_HEADS.get(word, word))
 
 
 def arabic_forms(word: str) -> tuple[str, ...]:
@@ -108,6 +81,8 @@ def arabic_forms(word: str) -> tuple[str, ...]:
     forms.append(_without_suffix(rest))
     if len(bare) - len(rest) == 1:  # one letter may as well be the word's own
         forms.append(_without_suffix(bare))
+    skeletons = [form.translate(_WEAK) for form in dict.fromkeys((_without_suffix(rest), _without_suffix(bare)))]
+    forms.extend(SKELETON + skeleton for skeleton in skeletons if len(skeleton) >= _SKELETON_CHARS_MIN)
     return tuple(dict.fromkeys(form for form in forms if form != word))
 
 

@@ -24,7 +24,7 @@ TOKEN_CHARS_MAX = 64
 """A longer run without a border is cut here: no person searches for more of it."""
 _CACHED_CHARS_MAX = 32
 _CACHE_ENTRIES_MAX = 200_000
-_WHOLE_JOIN = "·"
+WHOLE_JOIN = "·"
 
 _UNSPACED = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
@@ -176,6 +176,8 @@ def _emoji(raw: str) -> Piece:
 def _unspaced(raw: str) -> Piece:
     """A run of a script that is written without blanks: overlapping pairs, and each character by itself."""
     run = "".join(unicodedata.normalize("NFKC", raw).casefold().translate(_FOLD).split())
+    if not run.isalnum():  # signs that a compatibility character stands for, or marks
+        run = "".join(_LETTER.findall(run))
     if len(run) < 2:
         return Piece((Word(run),) if run else (), unspaced=True)
     pairs = tuple(Word(run[at : at + 2]) for at in range(len(run) - 1))
@@ -196,7 +198,7 @@ def _spaced(raw: str) -> Piece:
     wholes: list[str] = []
     length = sum(map(len, folded))
     if length <= TOKEN_CHARS_MAX:
-        wholes.append(_WHOLE_JOIN.join(folded))
+        wholes.append(WHOLE_JOIN.join(folded))
         if _SILENT_BORDER.issuperset(borders):
             wholes.append("".join(folded))
     return _merge([_part(part) for part in parts], tuple(wholes))
@@ -235,21 +237,24 @@ def _part(raw: str) -> Piece:
     if not token.isalpha() or not (token.isascii() or _PIECES.fullmatch(token)):
         runs = _PIECES.findall(token)
         if 1 < len(runs) <= 3:
-            wholes.extend(run for run in runs if len(run) > 1)
+            wholes.extend(form for run in runs if len(run) > 1 for form in _all_forms(run))
     humps = _HUMPS.split(raw) if not (raw.islower() or raw.isupper()) else []
     if 1 < len(humps) <= 6:
-        wholes.extend(hump for hump in map(_fold_letters, humps) if len(hump) > 1)
+        wholes.extend(form for hump in map(_fold_letters, humps) if len(hump) > 1 for form in _all_forms(hump))
     return Piece((_with_forms(token),), tuple(wholes))
 
 
+def _all_forms(token: str) -> tuple[str, ...]:
+    word = _with_forms(token)
+    return word.token, *word.forms
+
+
 def _with_forms(token: str) -> Word:
-    if len(token) < 3:
-        return Word(token)
     if token.isascii():
-        stem = english_stem(token) if token.isalpha() else token
+        stem = english_stem(token)
         return Word(token, (stem,) if stem != token else ())
     if _ARABIC.search(token):
-        return Word(token, arabic_forms(token))
+        return Word(token, arabic_forms(token) if len(token) > 2 else ())
     stem = english_stem(token)
     return Word(token, (stem,) if stem != token else ())
 

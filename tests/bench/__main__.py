@@ -14,7 +14,19 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.bench import accepting, asking, classifying, files_bench, index_bench, installing, starting, streaming, turns
+from tests.bench import (
+    accepting,
+    asking,
+    classifying,
+    files_bench,
+    index_bench,
+    installing,
+    recall,
+    search_bench,
+    starting,
+    streaming,
+    turns,
+)
 
 Bench = Callable[[bool], list[dict[str, Any]]]
 """Takes whether it is only to show that it works; gives its figures."""
@@ -48,6 +60,17 @@ def _files(tiny: bool) -> list[dict[str, Any]]:
     return asyncio.run(files_bench.run(20, 80, 1, 1) if tiny else files_bench.run(5_000, 20_000, 2_000, 15))
 
 
+def _find(tiny: bool) -> list[dict[str, Any]]:
+    return search_bench.figures({6_000: 300} if tiny else search_bench.SIZES)
+
+
+def _recall(tiny: bool) -> list[dict[str, Any]]:
+    figures = asyncio.run(recall.run(every=50 if tiny else 1))
+    if figures:
+        sys.stderr.write(recall.table(figures) + "\n")
+    return figures
+
+
 def _classify(tiny: bool) -> list[dict[str, Any]]:
     return classifying.run(1 if tiny else classifying.TIMES)
 
@@ -64,6 +87,8 @@ BENCHES: dict[str, Bench] = {
     "request": _request,
     "index": _index,
     "files": _files,
+    "find": _find,
+    "recall": _recall,
     "classify": _classify,
     "stream": _stream,
 }
@@ -74,6 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHES)}; all when none is named")
     parser.add_argument("--install", action="store_true", help="install the core anew and measure it too")
+    parser.add_argument("--long", action="store_true", help="search an index of 1,000,000 messages too (minutes)")
     parser.add_argument("--tiny", action="store_true", help="only show that it works: the figures mean nothing")
     options = parser.parse_args(arguments)
     if unknown := set(options.names) - set(BENCHES):
@@ -83,6 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         begun = time.perf_counter()
         figures += BENCHES[name](options.tiny)
         sys.stderr.write(f"{name}: {time.perf_counter() - begun:.0f} s\n")
+    if options.long:
+        figures += search_bench.figures(search_bench.LONG)
     if options.install:
         figures += installing.run()
     print(json.dumps(figures, indent=2))

@@ -9,16 +9,24 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a figure should reach. `more` is True where a larger value is the better one (a rate)."""
+    """What a figure should reach. `more` is True where a larger value is the better one (a rate). `floor`: the least
+    that will do."""
 
     unit: str
     target: float | None = None
     beyond: float | None = None
     more: bool = False
+    floor: float | None = None
 
 
 _PLAIN = {"p50": Limit("ms"), "p99": Limit("ms"), "rows_per_second": Limit("1/s", more=True)}
 """Of these the value alone counts: a disk decides them."""
+
+
+
+def _share(floor: float | None = None, target: float | None = None, beyond: float | None = None) -> Limit:
+    return Limit("share", target, beyond, more=True, floor=floor)
+
 
 LIMITS: Mapping[str, Limit] = {
     **{
@@ -62,6 +70,49 @@ LIMITS: Mapping[str, Limit] = {
     "files_seen_p50": Limit("s", 1),
     "files_seen_slowest": Limit("s", 1),
     "files_watch_idle_cpu": Limit("s"),
+    **{
+        f"find_{size}_{name}": limit
+        for size, one_chat, over_all, word in (
+            ("6000", (8, 5, 20), (25, 15, 60), None),
+            ("100000", (15, 8, 40), (60, 30, 150), 20),
+            ("1000000", (40, None, None), (300, None, None), None),
+        )
+        for name, limit in {
+            "one_chat_p50": Limit("ms"),
+            "one_chat_p95": Limit("ms", one_chat[0], one_chat[1], floor=one_chat[2]),
+            "all_p50": Limit("ms"),
+            "all_p95": Limit("ms", over_all[0], over_all[1], floor=over_all[2]),
+            "word_in_8_percent_p50": Limit("ms", word),
+            "word_in_8_percent_p95": Limit("ms"),
+            "word_in_80_percent_p50": Limit("ms"),
+            "word_in_80_percent_p95": Limit("ms"),
+            "words_in_80_and_8_percent_p50": Limit("ms"),
+            "words_in_80_and_8_percent_p95": Limit("ms"),
+        }.items()
+    },
+    "recall_inside_r5": _share(),
+    "recall_inside_r10": _share(0.77, 0.80, 0.83),
+    "recall_inside_r25": _share(),
+    "recall_inside_r50": _share(),
+    "recall_inside_mrr": _share(0.59, 0.62, 0.65),
+    "recall_one_index_r10": _share(0.72, 0.76, 0.80),
+    "recall_multi_hop_r10": _share(0.46, 0.50, 0.55),
+    "recall_conv26_r5": _share(0.66, 0.69, 0.73),
+    "recall_conv26_r10": _share(0.78, 0.81, 0.84),
+    "recall_conv26_r25": _share(0.87, 0.89, 0.92),
+    "recall_conv26_r50": _share(0.91, 0.93, 0.95),
+    **{
+        f"recall_{name}_{grain}_r10": limit
+        for name, paragraph, sentence in (
+            ("arabic_xquad", _share(0.95, 0.965, 0.98), _share(0.86, 0.90, 0.93)),
+            ("arabic_arcd", _share(0.95, 0.965, 0.98), _share(0.86, 0.90, 0.93)),
+            ("chinese_cmrc", _share(0.98, 0.995, 0.997), _share(0.88, 0.91, 0.93)),
+            ("chinese_drcd", _share(0.98, 0.995, 0.997), _share(0.88, 0.91, 0.93)),
+            ("japanese_jsquad", _share(0.97, 0.98, 0.985), _share(0.88, 0.905, 0.93)),
+        )
+        for grain, limit in (("paragraph", paragraph), ("sentence", sentence))
+    },
+    **{f"recall_{name}": Limit("ms") for name in ("dialogs_p50", "dialogs_p95", "passages_p50", "passages_p95")},
     "stream_arguments": Limit("s", 1, 0.5),
     "stream_arguments_openai": Limit("s"),
     "stream_arguments_anthropic": Limit("s"),
@@ -89,6 +140,7 @@ def figure(name: str, value: float, bare: float | None = None) -> dict[str, Any]
         "unit": limit.unit,
         "target": limit.target,
         "beyond": limit.beyond,
+        "floor": limit.floor,
         "of_target": of_target,
         "bare": None if bare is None else _short(bare),
         "ok": None if of_target is None else of_target <= 1,

@@ -46,9 +46,9 @@ def test_two_ways_to_write_a_word_have_the_same_tokens(one: str, other: str) -> 
         ("كتابهم", "كتاب"),
         ("شيء", "شي"),
         ("books", "book"),
-        ("hiking", "hik"),
-        ("hiked", "hik"),
-        ("hike", "hik"),
+        ("hiking", "hike"),
+        ("hiked", "hike"),
+        ("hike", "hike"),
         ("stories", "stori"),
         ("story", "stori"),
         ("INV-2041", "2041"),
@@ -138,3 +138,7 @@ def test_sentences_that_say_the_same(one: str, other: str) -> None:
 )
 def test_sentences_that_do_not_say_the_same(one: str, other: str) -> None:
     assert sameness_key(one) != sameness_key(other)
+
+
+def test_signs_within_a_compatibility_character_are_left_out() -> None:
+    assert fold("㈀㈁")[0] == "ᄀᄂ"
