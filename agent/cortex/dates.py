@@ -1,10 +1,11 @@
-"""Reads dates out of a query: `May 2023`, `8 May`, `2023-05-08`, `٨ مايو`, `5月8日`. Messages are found by their time."""
+"""Reads dates out of a query: `May 2023`, `8 May`, `2023-05-08`, `٨ مايو`, `5月8日`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date as date_type
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -42,15 +43,20 @@ def _month_names() -> dict[str, int]:
 _MONTHS = _month_names()
 _OTHER_SENSE = frozenset(("may", "march", "mar", "jan", "sep", "dec", "اب", "ماي", "اوت"))
 """Words that mean a month only beside a number or after one of these:"""
-_BEFORE_MONTH = r"(?:in|during|since|of|last|this|next|early|late|mid|by|until|till|before|after|from|في|شهر|منذ|من|قبل|بعد)"
+_BEFORE_MONTH = (
+    r"(?:in|during|since|of|last|this|next|early|late|mid|by|until|till|before|after|from|في|شهر|منذ|من|قبل|بعد)"
+)
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True)).replace(" ", "·")
 _NAMED = re.compile(
     rf"(?<!\S)(?:(?P<day>[0-3]?\d)(?:st|nd|rd|th)? (?:(?:of|من|شهر) )?)?(?P<before>{_BEFORE_MONTH} )?"
-    rf"(?P<month>{_MONTH})(?: (?P<after>[0-3]?\d)(?:st|nd|rd|th)?(?!\S))?(?: (?:of |في |عام |سنه )?(?P<year>\d{{4}}))?(?!\S)"
+    rf"(?P<month>{_MONTH})"
+    r"(?: (?P<after>[0-3]?\d)(?:st|nd|rd|th)?(?!\S))?(?: (?:of |في |عام |سنه )?(?P<year>\d{4}))?(?!\S)"
 )
 _YEAR_FIRST = re.compile(r"(?<![\d.])((?:19|20)\d\d)([-/.])(\d{1,2})(?:\2(\d{1,2}))?(?![\d.])")
 _YEAR_LAST = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2((?:19|20)\d\d)(?!\d)")
-_EAST_ASIAN = re.compile(r"(?<!\d)(?:(\d{4}) ?[年년] ?)?(\d{1,2}) ?[月월](?: ?(\d{1,2}) ?[日號号일])?|(?<!\d)(\d{4}) ?[年년]")
+_EAST_ASIAN = re.compile(
+    r"(?<!\d)(?:(\d{4}) ?[年년] ?)?(\d{1,2}) ?[月월](?: ?(\d{1,2}) ?[日號号일])?|(?<!\d)(\d{4}) ?[年년]"
+)
 _YEAR = re.compile(r"(?<![\d.,:/\-])((?:19|20)\d\d)(?![\d:/\-]|[.,]\d)")
 _SIGNS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 
@@ -74,7 +80,7 @@ class Date:
     day: int | None = None
 
     def periods(self, zone: ZoneInfo, first_year: int, last_year: int) -> Iterator[tuple[int, int]]:
-        """From and until when, in ms since 1970; one without a year in each of the years. None: there is no such day."""
+        """From and until when, in ms since 1970; one without a year in each of the years."""
         years = (self.year,) if self.year else range(max(first_year, last_year - YEARS_MAX + 1), last_year + 1)
         for year in years:
             try:
@@ -91,7 +97,7 @@ class Date:
 
 
 def read_dates(text: str) -> tuple[tuple[Date, ...], frozenset[str]]:
-    """The dates of a text and the tokens they are written with. Numbers in the order of both day and month count twice."""
+    """The dates of a text and the tokens they are written with. `8/5/2023` is read in both orders."""
     digits = "".join([str(int(sign)) if sign.isdecimal() else sign for sign in text])
     found: dict[Date, None] = {}
     written: list[str] = []
@@ -142,7 +148,7 @@ def _number(text: str | None) -> int | None:
 
 def _exists(date: Date) -> bool:
     try:
-        datetime(date.year or 2024, date.month or 1, date.day or 1)
+        date_type(date.year or 2024, date.month or 1, date.day or 1)
     except ValueError:
         return False
     return True

@@ -136,7 +136,9 @@ def search(
     query = parse_query(text)
     scored = _scored(conn, query, filters, exact=exact, zone=zone)
     weights = _token_weights(conn, query)
-    hits = [(_hit(conn, record, score, weights, snippet_chars), record) for score, record in without_doubles(scored, limit)]
+    hits = [
+        (_hit(conn, record, score, weights, snippet_chars), record) for score, record in without_doubles(scored, limit)
+    ]
     if context is None:
         return [hit for hit, _ in hits]
     return [replace(hit, context=hit.context or context(record)) for hit, record in hits]
@@ -249,9 +251,7 @@ def _scored(
     ]
 
 
-def _matching(
-    conn: sqlite3.Connection, plan: _Plan, filters: Filters, pool: int = POOL_RECORDS
-) -> dict[int, float]:
+def _matching(conn: sqlite3.Connection, plan: _Plan, filters: Filters, pool: int = POOL_RECORDS) -> dict[int, float]:
     """The best of the full-text search: score by record id, the lower the better."""
     if not plan.match:
         return {}

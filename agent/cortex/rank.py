@@ -182,7 +182,9 @@ def _profile(index: Mapping[str, int], said: frozenset[str], weights: Sequence[f
     counts: Counts = {}
     for token in formed:
         word = index[token]
-        counts[word] = counts.get(word, 0.0) + extras.count(token) * (_SKELETON_WEIGHT if token[0] == SKELETON else _EXTRA_FORM_WEIGHT)
+        counts[word] = counts.get(word, 0.0) + extras.count(token) * (
+            _SKELETON_WEIGHT if token[0] == SKELETON else _EXTRA_FORM_WEIGHT
+        )
     exact: Counts = {}
     for token in plain:
         exact[index[token]] = exact.get(index[token], 0.0) + tokens.count(token)
@@ -256,11 +258,7 @@ def _date_it(
 
 
 def _follows(record: Record, after: Record) -> bool:
-    return (
-        record.owner == after.owner
-        and after.n == record.n + 1
-        and abs(after.at - record.at) <= PAUSE_MS_MAX
-    )
+    return record.owner == after.owner and after.n == record.n + 1 and abs(after.at - record.at) <= PAUSE_MS_MAX
 
 
 def _faded(run: Sequence[Record], profiles: Mapping[int, _Profile]) -> Iterator[tuple[int, tuple[Counts, float]]]:

@@ -54,6 +54,8 @@ class ReadLogs:
 
     def context(self, record: Record) -> str:
         """The reference of the lines around a message; an answer is known by its text. Empty: it stands in no log."""
+        if record.source != "conversation":
+            return ""
         name = f"{FOLDER}/{record.channel}/{self._file_name(record.chat)}"
         path = self._workspace / name
         try:

@@ -21,8 +21,8 @@ from agent.cortex.files import FileIndex, Write
 from agent.cortex.index import SCHEMA_VERSION
 from agent.cortex.lookup import Filters
 from agent.cortex.query import parse_query
-from agent.cortex.roots import Roots, Skipped
 from agent.cortex.readlogs import ReadLogs, is_log, readable
+from agent.cortex.roots import Roots, Skipped
 from agent.cortex.sentences import sentences
 from agent.cortex.text import sameness_key
 from agent.limits import SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX
@@ -117,7 +117,7 @@ class Cortex:
 
     def _found(self, conn: sqlite3.Connection, viewer: Viewer, query: str, filters: Filters, limit: int) -> list[Hit]:
         logs = self._logs if viewer.session_keys is None else None  # the files are the owner's
-        context = logs and (lambda record: logs.context(record) if record.source == "conversation" else "")
+        context = logs.context if logs else None
         return lookup.search(conn, query, filters, limit, zone=self._zone, context=context)
 
     async def said(

@@ -8,6 +8,7 @@ common endings, after L. S. Larkey et al., "Light stemming for Arabic informatio
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import Stemmer
@@ -53,7 +54,7 @@ class _Snowball(threading.local):
     """A stemmer works in one thread only."""
 
     def __init__(self) -> None:
-        self.stem = Stemmer.Stemmer("english", 0).stemWord
+        self.stem: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord  # pyright: ignore[reportUnknownMemberType]
 
 
 _SNOWBALL = _Snowball()

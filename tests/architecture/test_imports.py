@@ -72,6 +72,7 @@ LIBRARIES = {
     "telegramify_markdown": ("channels/telegram",),
     "ijson": ("channels/telegram",),
     "openai": ("agent/providers",),
+    "Stemmer": ("agent/cortex/stems",),
     "tree_sitter": ("agent/amygdala",),
     "tree_sitter_bash": ("agent/amygdala",),
     "detect_secrets": ("agent/redaction",),

@@ -23,7 +23,6 @@ _PLAIN = {"p50": Limit("ms"), "p99": Limit("ms"), "rows_per_second": Limit("1/s"
 """Of these the value alone counts: a disk decides them."""
 
 
-
 def _share(floor: float | None = None, target: float | None = None, beyond: float | None = None) -> Limit:
     return Limit("share", target, beyond, more=True, floor=floor)
 

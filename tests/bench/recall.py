@@ -50,7 +50,7 @@ class _Asked:
 
     def __init__(self) -> None:
         self.count = 0
-        self.recall = dict.fromkeys(DEPTHS, 0.0)
+        self.recall = dict[int, float](dict.fromkeys(DEPTHS, 0.0))
         self.reciprocal_rank = 0.0
 
     def add(self, question: Question, found: Sequence[str]) -> None:

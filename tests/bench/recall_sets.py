@@ -69,11 +69,12 @@ def _turns(name: str, conversation: dict[str, Any]) -> Iterator[Said]:
     sessions = sorted(int(match[1]) for key in conversation if (match := _SESSION.match(key)))
     n = 0
     for session in sessions:
-        begun = datetime.strptime(conversation[f"session_{session}_date_time"], "%I:%M %p on %d %B, %Y")
+        stated = f"{conversation[f'session_{session}_date_time']} +0000"
+        begun = datetime.strptime(stated, "%I:%M %p on %d %B, %Y %z")
         for minute, turn in enumerate(conversation[f"session_{session}"]):
             n += 1
             text = " ".join(filter(None, (turn.get("text"), turn.get("blip_caption"))))
-            at = begun.replace(tzinfo=UTC) + timedelta(minutes=minute)
+            at = begun + timedelta(minutes=minute)
             yield Said(f"{name} {turn['dia_id']}", name, n, turn["speaker"], text, at)
 
 
@@ -97,7 +98,9 @@ def passages(path: Path, *, by_sentence: bool) -> RecallSet:
             ids.append((start, id_))
         for one in paragraph["qas"]:
             answers = [answer["answer_start"] for answer in one["answers"]] or [0]
-            evidence = {next(id_ for start, id_ in reversed(ids) if start <= max(place, ids[0][0])) for place in answers}
+            evidence = {
+                next(id_ for start, id_ in reversed(ids) if start <= max(place, ids[0][0])) for place in answers
+            }
             found.questions.append(Question(one["question"], frozenset(evidence), ""))
     return found
 

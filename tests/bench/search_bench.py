@@ -28,7 +28,13 @@ QUESTIONS = 120
 COMMON_QUERIES = 20
 ROWS_A_COMMIT = 1_000
 OWNER = Viewer(Person("telegram:1", "Owner", "owner"))
-_BEGINNINGS = ("when did we talk about", "what did he say about", "do you remember the", "who told me that", "where is the")
+_BEGINNINGS = (
+    "when did we talk about",
+    "what did he say about",
+    "do you remember the",
+    "who told me that",
+    "where is the",
+)
 
 
 def fill(path: Path, count: int) -> list[str]:

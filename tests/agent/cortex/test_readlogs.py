@@ -19,6 +19,19 @@ def log_line(number: int, text: str, at: datetime, way: str = "in") -> str:
     return json.dumps(fields, ensure_ascii=False) + "\n"
 
 
+def write(log: Path, text: str) -> None:
+    log.write_text(text, encoding="utf-8")
+
+
+def append(log: Path, text: str) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def remove(log: Path) -> None:
+    log.unlink()
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "workspace" / "readlog" / "telegram" / "1.jsonl"
@@ -27,7 +40,9 @@ def log(tmp_path: Path) -> Path:
 
 
 def with_logs(library: Library) -> Cortex:
-    return Cortex(library.path, library.workspace, library.write, ZoneInfo("UTC"), log_name=lambda chat: f"{chat}.jsonl")
+    return Cortex(
+        library.path, library.workspace, library.write, ZoneInfo("UTC"), log_name=lambda chat: f"{chat}.jsonl"
+    )
 
 
 async def context_of(cortex: Cortex, query: str) -> str:
@@ -37,7 +52,7 @@ async def context_of(cortex: Cortex, query: str) -> str:
 async def test_a_hit_names_the_lines_around_it_and_they_open_readably(tmp_path: Path, log: Path) -> None:
     words = ["pear", "plum", "fig", "kiwi", "date", "lime", "melon", "guava", "papaya", "quince"]
     times = [START + timedelta(minutes=at, hours=5 if at >= 6 else 0) for at in range(len(words))]
-    log.write_text("".join(log_line(at, f"a {word}\u2028or so", times[at]) for at, word in enumerate(words)))
+    write(log, "".join(log_line(at, f"a {word}\u2028or so", times[at]) for at, word in enumerate(words)))
     async with open_library(tmp_path) as library:
         for at, word in enumerate(words):
             await library.say(f"a {word}\u2028or so", message_id=f"m{at}", at=times[at])
@@ -56,27 +71,28 @@ async def test_a_hit_names_the_lines_around_it_and_they_open_readably(tmp_path: 
 
 
 async def test_the_lines_stay_right_when_a_log_grows_or_is_edited(tmp_path: Path, log: Path) -> None:
-    log.write_text(log_line(1, "first", START))
+    write(log, log_line(1, "first", START))
     async with open_library(tmp_path) as library:
         await library.say("zebra", message_id="m2", at=START)
         cortex = with_logs(library)
         await cortex.open()
         assert await context_of(cortex, "zebra") == ""
-        with log.open("a") as file:
-            file.write(log_line(2, "zebra", START))
+        append(log, log_line(2, "zebra", START))
         assert await context_of(cortex, "zebra") == "file:readlog/telegram/1.jsonl#L1-L2"
         long_ago = START - timedelta(days=1)
-        log.write_text(log_line(0, "older", long_ago) + "{torn\n" + log_line(2, "zebra", START))
+        write(log, log_line(0, "older", long_ago) + "{torn\n" + log_line(2, "zebra", START))
         assert await context_of(cortex, "zebra") == "file:readlog/telegram/1.jsonl#L1-L3"
-        log.write_text(log_line(0, "older", long_ago) + log_line(2, "zebra", START) + log_line(3, "more", START))
+        write(log, log_line(0, "older", long_ago) + log_line(2, "zebra", START) + log_line(3, "more", START))
         assert await context_of(cortex, "zebra") == "file:readlog/telegram/1.jsonl#L2-L3"
-        log.unlink()
+        remove(log)
         assert await context_of(cortex, "zebra") == ""
         await cortex.close()
 
 
-async def test_an_answer_is_found_by_its_text_and_others_than_the_owner_get_no_context(tmp_path: Path, log: Path) -> None:
-    log.write_text(log_line(1, "where?", START) + log_line(77, "in the drawer", START, "out"))
+async def test_an_answer_is_found_by_its_text_and_others_than_the_owner_get_no_context(
+    tmp_path: Path, log: Path
+) -> None:
+    write(log, log_line(1, "where?", START) + log_line(77, "in the drawer", START, "out"))
     async with open_library(tmp_path) as library:
         await library.say("in the drawer", role="assistant", message_id="inner", at=START)
         cortex = with_logs(library)

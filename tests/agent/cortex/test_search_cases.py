@@ -10,7 +10,9 @@ from agent.cortex.text import places, tokens_of
 from tests.fakes.library import OWNER, open_library
 
 
-@pytest.mark.parametrize("query", ["PO-7731", "po-7731", "-settled", "7731", "order PO-7731", "PO 7731", "po7731", "po–7731"])
+@pytest.mark.parametrize(
+    "query", ["PO-7731", "po-7731", "-settled", "7731", "order PO-7731", "PO 7731", "po7731", "po–7731"]
+)
 async def test_hyphens_are_no_operators(tmp_path: Path, query: str) -> None:
     async with open_library(tmp_path) as library:
         ref = await library.say("order PO-7731 settled")
@@ -32,7 +34,9 @@ async def test_colons_name_no_columns(tmp_path: Path, query: str) -> None:
         assert await library.find(query) == [ref]
 
 
-@pytest.mark.parametrize("query", ["a::b", "text:zebra", "{text}: zebra", "head : zebra", "scope:zebra", "- text : zebra"])
+@pytest.mark.parametrize(
+    "query", ["a::b", "text:zebra", "{text}: zebra", "head : zebra", "scope:zebra", "- text : zebra"]
+)
 async def test_no_query_selects_a_column(tmp_path: Path, query: str) -> None:
     async with open_library(tmp_path) as library:
         await library.say("memo for today", sender="zebra")
@@ -41,7 +45,8 @@ async def test_no_query_selects_a_column(tmp_path: Path, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["AND", "hens OR geese", "NOT", "NEAR(a b, 3)", "hens AND", "(hens", "hens)", "hens*", "^hens", "a NEAR/2 b"]
+    "query",
+    ["AND", "hens OR geese", "NOT", "NEAR(a b, 3)", "hens AND", "(hens", "hens)", "hens*", "^hens", "a NEAR/2 b"],
 )
 async def test_operators_are_words(tmp_path: Path, query: str) -> None:
     async with open_library(tmp_path) as library:
@@ -171,7 +176,13 @@ async def test_what_the_owner_wrote_down_comes_before_generated_notes(tmp_path: 
 
 @pytest.mark.parametrize(
     ("said", "asked"),
-    [("we went home", "go"), ("two tickets", "2"), ("my kids", "children"), ("he bought it", "buy"), ("running", "runs")],
+    [
+        ("we went home", "go"),
+        ("two tickets", "2"),
+        ("my kids", "children"),
+        ("he bought it", "buy"),
+        ("running", "runs"),
+    ],
 )
 async def test_words_of_one_family_meet(tmp_path: Path, said: str, asked: str) -> None:
     async with open_library(tmp_path) as library:
@@ -180,7 +191,9 @@ async def test_words_of_one_family_meet(tmp_path: Path, said: str, asked: str) -
         assert await library.find(said) == [ref]
 
 
-@pytest.mark.parametrize(("said", "asked"), [("المدارس", "مدرسة"), ("كتب", "كتاب"), ("بالبيت", "بيت"), ("والمعلمين", "معلم")])
+@pytest.mark.parametrize(
+    ("said", "asked"), [("المدارس", "مدرسة"), ("كتب", "كتاب"), ("بالبيت", "بيت"), ("والمعلمين", "معلم")]
+)
 async def test_arabic_words_meet_across_their_forms(tmp_path: Path, said: str, asked: str) -> None:
     async with open_library(tmp_path) as library:
         ref = await library.say(f"قرأت {said} أمس")
