@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from agent.cortex.filters import Filters, is_seen, sessions_parameter
 from agent.cortex.index import scope_token, sender_token
 from agent.cortex.query import Query, QueryWord, parse_query
 from agent.cortex.rank import NEIGHBOURS, Record, idf, is_echo, ranked, without_doubles
@@ -32,6 +33,8 @@ small index, the second in a large one; never below the first number of records,
 second."""
 POSTINGS_MAX = 20_000
 """Words are asked for, rarest first, until they would touch more records than this: it bounds the cost of a query."""
+OTHER_SHARE = 0.35
+"""What a full score of another kind counts beside the best score of the words."""
 RANKED_CHARS = 6_000
 RANKED_TOTAL_CHARS = 120_000
 """Of long records fewer are ranked."""
@@ -43,61 +46,6 @@ HEADINGS_MAX = 200
 
 _SQL = sentences("reads.sql")
 _UTC = ZoneInfo("UTC")
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What a hit must be. None and the empty set of sessions differ: the latter sees nothing.
-
-    `after` and `before` are ms since 1970, UTC; `before` is exclusive.
-    """
-
-    sources: tuple[str, ...] | None = None
-    sessions: frozenset[str] | None = None
-    channel: str | None = None
-    chat: str | None = None
-    sender: str | None = None
-    roles: tuple[str, ...] | None = None
-    after: int | None = None
-    before: int | None = None
-
-    @property
-    def in_sql(self) -> bool:
-        """True when rows must be looked at, beyond what the full-text expression says."""
-        return any(
-            value is not None
-            for value in (self.sources, self.sessions, self.channel, self.chat, self.roles, self.after, self.before)
-        )
-
-    def parameters(self) -> dict[str, object]:
-        """Values for the sentences of reads.sql."""
-        return {
-            "sources": None if self.sources is None else json.dumps(self.sources),
-            "sessions": sessions_parameter(self.sessions),
-            "channel": self.channel,
-            "chat": self.chat,
-            "roles": None if self.roles is None else json.dumps(self.roles),
-            "after": self.after,
-            "before": self.before,
-        }
-
-    def within(self, start: int, end: int) -> Filters:
-        """The same, narrowed to a time from `start` until `end`."""
-        after = start if self.after is None else max(start, self.after)
-        before = end if self.before is None else min(end, self.before)
-        return replace(self, after=after, before=before)
-
-    def lets_through(self, record: Record) -> bool:
-        """The same test for one record, but for the sender."""
-        return (
-            (self.sources is None or record.source in self.sources)
-            and _is_seen(record, self.sessions)
-            and (self.channel is None or record.channel == self.channel)
-            and (self.chat is None or record.chat == self.chat)
-            and (self.roles is None or record.role in self.roles)
-            and (self.after is None or record.at >= self.after)
-            and (self.before is None or record.at < self.before)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +61,6 @@ class _Plan:
     newest_only: bool
 
 
-def sessions_parameter(sessions: frozenset[str] | None) -> str | None:
-    """A set of session keys as the sentences want it; None: all."""
-    return None if sessions is None else json.dumps(sorted(sessions))
-
-
 def search(
     conn: sqlite3.Connection,
     text: str,
@@ -128,14 +71,19 @@ def search(
     exact: bool = False,
     zone: ZoneInfo = _UTC,
     context: Callable[[Record], str] | None = None,
+    other: Mapping[int, float] | None = None,
 ) -> list[Hit]:
     """The best `limit` hits, best first. `exact`: each holds words of the query, none is there as a likely answer.
 
     `zone`: where the days begin that the query names. `context` gives the range of the read log around a message.
+    `other`: scores of another kind, from 0 to 1 by record id, that are mixed with those of the words.
     """
-    query = parse_query(text)
-    scored = _scored(conn, query, filters, exact=exact, zone=zone)
-    weights = _token_weights(conn, query)
+    plan = _plan(conn, parse_query(text), filters)
+    scored = _scored(conn, plan, filters, exact=exact, zone=zone) if plan else []
+    if other:
+        scored = _mixed(conn, scored, other, filters)
+    words = zip(plan.query.words, plan.weights, strict=True) if plan else ()
+    weights = {form: weight for word, weight in words for form in word.forms}
     hits = [
         (_hit(conn, record, score, weights, snippet_chars), record) for score, record in without_doubles(scored, limit)
     ]
@@ -161,7 +109,8 @@ def _ids_of_day(conn: sqlite3.Connection, filters: Filters, limit: int) -> list[
 def conversations(conn: sqlite3.Connection, text: str, filters: Filters, limit: int) -> list[str]:
     """Ids of the conversations that match, best first; a conversation counts for its three best messages."""
     best: dict[str, list[float]] = {}
-    for score, record in _scored(conn, parse_query(text), filters):
+    plan = _plan(conn, parse_query(text), filters)
+    for score, record in _scored(conn, plan, filters) if plan else []:
         if record.owner.startswith("conversation:"):
             best.setdefault(record.owner, []).append(score)
     order = sorted(best, key=lambda owner: (-sum(best[owner][:3]), owner))
@@ -194,7 +143,7 @@ def candidates(conn: sqlite3.Connection, text: str, sessions: frozenset[str] | N
     useful = [
         (-score, rows[-id_])
         for score, id_ in best
-        if -id_ in rows and not is_echo(rows[-id_], said) and _is_seen(rows[-id_], sessions)
+        if -id_ in rows and not is_echo(rows[-id_], said) and is_seen(rows[-id_], sessions)
     ]
     return [_hit(conn, record, score, weights) for score, record in without_doubles(useful, limit)]
 
@@ -223,17 +172,10 @@ def moment(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def _is_seen(record: Record, sessions: frozenset[str] | None) -> bool:
-    """Others than the owner see what was said in their sessions, not the calls of tools."""
-    return sessions is None or (record.part == 0 and record.session_key in sessions)
-
-
 def _scored(
-    conn: sqlite3.Connection, query: Query, filters: Filters, *, exact: bool = False, zone: ZoneInfo = _UTC
+    conn: sqlite3.Connection, plan: _Plan, filters: Filters, *, exact: bool = False, zone: ZoneInfo = _UTC
 ) -> list[tuple[float, Record]]:
-    if not query.words or filters.sessions == frozenset():
-        return []
-    plan = _plan(conn, query, filters)
+    query = plan.query
     found = _matching(conn, plan, filters)
     periods = _periods(conn, query, zone)
     for start, end in periods:
@@ -286,7 +228,26 @@ def _within(records: Mapping[int, Record], found: Mapping[int, float]) -> dict[i
     return kept
 
 
-def _plan(conn: sqlite3.Connection, query: Query, filters: Filters) -> _Plan:
+def _mixed(
+    conn: sqlite3.Connection, scored: Sequence[tuple[float, Record]], other: Mapping[int, float], filters: Filters
+) -> list[tuple[float, Record]]:
+    """Scores of the words, as shares of the best one, and scores of another kind, mixed; records of either are there.
+
+    Scores are mixed and not ranks: an equal fusion of ranks lets the weaker kind push down what the better one found.
+    """
+    best = max((score for score, _ in scored), default=0.0) or 1.0
+    mixed = {record.id: (score / best + OTHER_SHARE * other.get(record.id, 0.0), record) for score, record in scored}
+    missing = [id_ for id_ in other if id_ not in mixed]
+    for id_, record in _records(conn, "records", missing).items():
+        if filters.lets_through(record) and filters.sender is None:
+            mixed[id_] = OTHER_SHARE * other[id_], record
+    return sorted(mixed.values(), key=lambda pair: (-pair[0], -pair[1].at, pair[1].owner, pair[1].n, pair[1].part))
+
+
+def _plan(conn: sqlite3.Connection, query: Query, filters: Filters) -> _Plan | None:
+    """None: there is no word to search for, or the viewer sees nothing."""
+    if not query.words or filters.sessions == frozenset():
+        return None
     records = _newest_id(conn)
     holding = [_holding(conn, word) for word in query.words]
     known = sorted((count, at) for at, count in enumerate(holding) if count)
@@ -343,11 +304,6 @@ def _holding(conn: sqlite3.Connection, word: QueryWord) -> int:
     """How many records hold the word in one of the forms asked for, counting those with two forms twice."""
     counts = [conn.execute(_SQL["records-holding"], (form,)).fetchone() for form in word.asked]
     return sum(row[0] for row in counts if row)
-
-
-def _token_weights(conn: sqlite3.Connection, query: Query) -> dict[str, float]:
-    records = _newest_id(conn)
-    return {form: idf(records, _holding(conn, word)) for word in query.words for form in word.forms}
 
 
 def _records(conn: sqlite3.Connection, name: str, ids: Sequence[int]) -> dict[int, Record]:

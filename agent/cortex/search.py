@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 from agent.cortex import lookup, opening
 from agent.cortex.files import FileIndex, Write
+from agent.cortex.filters import Filters
 from agent.cortex.index import SCHEMA_VERSION
-from agent.cortex.lookup import Filters
 from agent.cortex.query import parse_query
 from agent.cortex.readlogs import ReadLogs, is_log, readable
 from agent.cortex.roots import Roots, Skipped

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from agent.cortex import lookup
+from agent.cortex.filters import Filters
+from agent.cortex.sentences import sentences
 from agent.cortex.text import places, tokens_of
 from tests.fakes.library import OWNER, open_library
 
@@ -206,3 +210,26 @@ async def test_a_question_that_quotes_finds_the_answer_beside_the_quotation(tmp_
         answer = await library.say("it taught me patience")
         assert answer in await library.find('what did Sana learn from the book "The Long Walk" in the end?')
         assert answer not in await library.find('"The Long Walk"')
+
+
+async def test_scores_of_another_kind_are_mixed_with_those_of_the_words(tmp_path: Path) -> None:
+    async with open_library(tmp_path) as library:
+        await library.say("the red kite flew over the hill", conversation="a")
+        await library.say("a kite", conversation="b")
+        await library.say("birds of prey", conversation="c", session_key="telegram:9", chat="9")
+        ids = {owner: id_ for id_, owner in library.conn.execute("SELECT id, owner FROM idx.record")}
+        kite, birds = ids["conversation:b"], ids["conversation:c"]
+
+        def refs(other: dict[int, float], chat: str | None = None) -> list[str]:
+            hits = lookup.search(reader, "red kite", Filters(chat=chat), 5, other=other)
+            return [hit.ref.removeprefix("conversation:") for hit in hits]
+
+        reader = sqlite3.connect(library.path)
+        reader.execute(sentences("reads.sql")["create-terms"])
+        assert refs({}) == ["a#1", "b#1"]
+        assert refs({birds: 0.0001}) == ["a#1", "b#1", "c#1"]
+        assert refs({birds: 1.0})[0] == "a#1"
+        assert set(refs({birds: 1.0})) == {"a#1", "b#1", "c#1"}
+        assert refs({birds: 0.1, kite: 1.0})[1:] == ["b#1", "c#1"]
+        assert "c#1" not in refs({birds: 1.0}, chat="1")
+        reader.close()
