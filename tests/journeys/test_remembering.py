@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.types import Person, Viewer
 from tests.fakes.bot_api import BotApi
 from tests.fakes.program import GUEST, OWNER, EchoProvider, program
 
@@ -110,3 +111,16 @@ async def test_what_one_person_said_is_not_shown_to_another(tmp_path: Path) -> N
         names = {tool.name for tool in provider.prompts[0].tools}
         assert names >= {"memory_search", "memory_get", "conversation_list", "conversation_read"}
         assert not names & {"memory_save", "channel_status"}
+
+
+async def test_a_hit_names_its_lines_of_the_read_log(tmp_path: Path) -> None:
+    async with BotApi() as api, program(tmp_path / "h", api) as gateway:
+        api.push_text(OWNER, "The spare key hangs behind the mirror.")
+        await gateway.quiet()
+        search, get = gateway.app.library.cortex.search, gateway.app.library.cortex.get
+        viewer = Viewer(Person(f"telegram:{OWNER}", "Owner", "owner"))
+        hit = (await search(viewer, "where does the spare key hang", role="user")).hits[0]
+        assert hit.context.startswith(f"file:readlog/telegram/{OWNER}.jsonl#L1")
+        opened = await get(viewer, hit.context, 50)
+        assert opened.startswith("[L1] ")
+        assert "The spare key hangs behind the mirror." in opened
