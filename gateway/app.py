@@ -117,6 +117,7 @@ class App:
             self._run(warm_prices())
         if self.settings.mcp.servers:
             self._run(self.mcp.run())
+        self._run(self.library.keep_meaning(self.settings.memory.embeddings))
 
     def _build_core(self) -> None:
         """The objects a message passes, each given those it talks to."""

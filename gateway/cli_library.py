@@ -32,6 +32,7 @@ async def opened(place: Place, *, fresh: bool = False) -> AsyncGenerator[Library
             while await library.store.catch_up_index():
                 pass
             await library.cortex.update_files()
+        await library.open_meaning(place.settings.memory.embeddings)
         yield library
     finally:
         await library.close()

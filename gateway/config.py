@@ -105,6 +105,9 @@ class ReadlogSettings(Section):
 
 class MemorySettings(Section):
     folders: tuple[str, ...] = Field(default=(), description="folders beside the workspace that are searched too")
+    embeddings: Literal["off", "bundled"] = Field(
+        default="off", description="search by meaning too, with the model of the extra `semantic`"
+    )
 
     @field_validator("folders")
     @classmethod

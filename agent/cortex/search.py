@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
@@ -34,12 +34,21 @@ T = TypeVar("T")
 _SQL = sentences("reads.sql")
 
 
+class ByMeaning(Protocol):
+    """Finds records by what they mean (`agent.cortex.meaning.Meaning`)."""
+
+    async def scores(self, query: str) -> Mapping[int, float]: ...
+
+    async def close(self) -> None: ...
+
+
 class Cortex:
     """The memory index. `indexing` is True while something is known to be missing from it.
 
-    `files` are the files in it. `skip`: folders of the workspace, relative to it, that are never indexed nor opened.
-    `folders`: others that are indexed too, and only read. `log_name`: the name of a chat's read log in the folder of
-    its channel; without it hits have no context. Methods raise ToolFailure.
+    `files` are the files in it; `meaning`, where it is set, finds by more than words. `skip`: folders of the
+    workspace, relative to it, that are never indexed nor opened. `folders`: others that are indexed too, and only
+    read. `log_name`: the name of a chat's read log in the folder of its channel; without it hits have no context.
+    Methods raise ToolFailure.
     """
 
     def __init__(
@@ -63,6 +72,7 @@ class Cortex:
         self._file_id: tuple[int, int] | None = None
         self._covered: tuple[int, Coverage] | None = None
         self._messages_missing = False
+        self.meaning: ByMeaning | None = None
 
     @property
     def indexing(self) -> bool:
@@ -79,6 +89,9 @@ class Cortex:
 
     async def close(self) -> None:
         """Waits for what runs and closes the reader."""
+        if self.meaning is not None:
+            await self.meaning.close()
+            self.meaning = None
         if self._thread is not None:
             await self._in_thread(self._disconnect)
             self._thread.shutdown()
@@ -111,14 +124,23 @@ class Cortex:
             before=_ms(end),
         )
         limit = max(1, min(limit, SEARCH_HITS_MAX))
-        hits = await self._ask(lambda conn: self._found(conn, viewer, query, filters, limit), [])
+        other = await self.meaning.scores(query) if self.meaning is not None else None
+        hits = await self._ask(lambda conn: self._found(conn, viewer, query, filters, limit, other), [])
         hint = None if hits else await self._hint(viewer, query)
         return SearchAnswer(tuple(hits), self.indexing, hint)
 
-    def _found(self, conn: sqlite3.Connection, viewer: Viewer, query: str, filters: Filters, limit: int) -> list[Hit]:
+    def _found(
+        self,
+        conn: sqlite3.Connection,
+        viewer: Viewer,
+        query: str,
+        filters: Filters,
+        limit: int,
+        other: Mapping[int, float] | None,
+    ) -> list[Hit]:
         logs = self._logs if viewer.session_keys is None else None  # the files are the owner's
         context = logs.context if logs else None
-        return lookup.search(conn, query, filters, limit, zone=self._zone, context=context)
+        return lookup.search(conn, query, filters, limit, zone=self._zone, context=context, other=other)
 
     async def said(
         self,
