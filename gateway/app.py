@@ -105,7 +105,7 @@ class App:
         await self._recover()
         self.watcher = Watcher(self.library.cortex.files, faults=(StoreError,))
         self._run(self._keep_marks())
-        self._run(self._catch_up())
+        self._run(self._keep_index())
         for channel, report in self._reports:
             self._run(supervise(channel, self.inbox.accept, report, now=self._now))
         if self.settings.heartbeat.enabled:
@@ -154,7 +154,7 @@ class App:
         self.backend = OwnerBackend(
             store=self.store,
             introspect=self.library.introspect,
-            cortex=self.library.cortex,
+            upkeep=self.library.upkeep,
             queue=self.queue,
             outbox=self.outbox,
             approvals=self.approvals,
@@ -295,30 +295,24 @@ class App:
         self._stack.push_async_callback(self.inbox.close)
         self._stack.push_async_callback(self.outbox.close)
         self._stack.push_async_callback(self.queue.close)
-        await self._index_a_little()
+        await self.library.upkeep.begin()
         if not self._serve:
             return
         await self.outbox.recover()
         await self.queue.recover()
         await self.inbox.recover()
 
-    async def _index_a_little(self) -> None:
-        """A crash leaves a few rows out of the index: they are there before the first answer."""
-        self.library.cortex.indexing = await self.store.catch_up_index()
-
-    async def _catch_up(self) -> None:
+    async def _keep_index(self) -> None:
         """The rest of a new index, the files that changed, and those that change from now on, while answers go on."""
         try:
-            while self.library.cortex.indexing:
-                self.library.cortex.indexing = await self.store.catch_up_index()
+            await self.library.upkeep.settle(files=not self._serve)
             if self._serve:
                 self._run(self.watcher.run())
                 await self.watcher.compared.wait()
-            else:
-                await self.library.cortex.update_files()
             await self.brain.warm()
         except (StoreError, ToolFailure, OSError) as error:
             LOG.error("the index is not up to date: %s", error)
+        await self.library.upkeep.watch()
 
     async def _keep_marks(self) -> None:
         while True:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json
 from agent.capabilities.introspect.tools import Introspect
-from agent.cortex.search import Cortex
 from agent.types import CallContext, MessageRecord, Person, ToolFailure, Viewer
 from channels.inapp.ports import BadQuery, NotDone, UnknownConversation
 from channels.message import Address
@@ -19,14 +18,14 @@ from gateway import __version__
 from gateway.approvals import Approvals
 from gateway.events import saved_event
 from gateway.health import Health
-from gateway.library import index_state
 from gateway.metrics import exposition
 from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
 from gateway.spending import Spending
-from gateway.store import Store
+from gateway.store import Store, StoreError
+from gateway.upkeep import Upkeep
 from heartbeat.runner import Runner
 from heartbeat.types import CannotRun, Run, UnknownJob
 
@@ -50,7 +49,7 @@ class OwnerBackend:
 
     store: Store
     introspect: Introspect
-    cortex: Cortex
+    upkeep: Upkeep
     queue: Queue
     outbox: Outbox
     approvals: Approvals
@@ -161,7 +160,7 @@ class OwnerBackend:
             },
             **self.health.channels(),
             "next_jobs": [{"name": name, "at": at.isoformat()} for name, at in jobs],
-            "index": await index_state(self.cortex),
+            "index": await self.upkeep.brief(),
         }
 
     async def metrics(self) -> bytes:
@@ -170,6 +169,25 @@ class OwnerBackend:
         files = ((name, self.workspace.parent / name) for name in names)
         sizes = {name: path.stat().st_size for name, path in files if path.exists()}
         return exposition(await self.status(), await self.store.usage(None, None), sizes)
+
+    async def index_status(self) -> Json:
+        return await self._of_index(self.upkeep.status())
+
+    async def index_work(self, what: Literal["update", "rebuild", "check"]) -> Json:
+        if what == "check":
+            return {"faults": await self._of_index(self.upkeep.check())}
+        if what == "rebuild":
+            self.upkeep.begin_rebuild()
+        else:
+            await self._of_index(self.upkeep.update())
+        return await self.index_status()
+
+    @staticmethod
+    async def _of_index(answer: Any) -> Any:
+        try:
+            return await answer
+        except (StoreError, ToolFailure, OSError) as error:
+            raise NotDone(str(error)) from error
 
     async def more_budget(self) -> bool:
         return await self.spending.give_more()

@@ -10,7 +10,16 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from gateway import cli_conversations, cli_heartbeat, cli_import, cli_memory, cli_queue, cli_service, cli_sessions
+from gateway import (
+    cli_conversations,
+    cli_heartbeat,
+    cli_import,
+    cli_index,
+    cli_memory,
+    cli_queue,
+    cli_service,
+    cli_sessions,
+)
 from gateway.cli_help import HELP
 from gateway.cli_options import After, Before, Home, Json, given, place
 
@@ -33,6 +42,7 @@ for name, group in {
     "conversations": cli_conversations.app,
     "sessions": cli_sessions.app,
     "import": cli_import.app,
+    "index": cli_index.app,
     "queue": cli_queue.app,
     "heartbeat": cli_heartbeat.app,
     "service": cli_service.app,

@@ -31,6 +31,10 @@ Memory
   sessions history KEY     the messages of one session
   sessions remove KEY      remove a session or a conversation for good
   mcp                      the retrieval tools for an MCP client, on stdio
+  index status             what is indexed, and how far
+  index update             take in now what changed
+  index rebuild            build the index anew
+  index check              whether it holds together
 
 Queue and clock
   queue list               waiting messages, replies that did not arrive

@@ -29,9 +29,7 @@ async def opened(place: Place, *, fresh: bool = False) -> AsyncGenerator[Library
     library = await Library.open(place.home, place.settings)
     try:
         if fresh:
-            while await library.store.catch_up_index():
-                pass
-            await library.cortex.update_files()
+            await library.upkeep.settle()
         await library.open_meaning(place.settings.memory.embeddings)
         yield library
     finally:

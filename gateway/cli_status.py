@@ -29,8 +29,12 @@ def _show(place: Place, found: dict[str, Any], address: str) -> None:
     queue = found["queue"]
     say(f"Hudhud {found['version']}, running for {lasted(found['uptime_seconds'])}")
     rows = [("page", address), ("model", _model(found.get("model", ""))), ("queue", _queue(queue))]
-    if found["index"].get("indexing"):
+    if progress := found["index"].get("progress"):
+        rows.append(("index", f"is built anew: {progress['messages']:,} of {progress['messages_total']:,} messages"))
+    elif found["index"].get("indexing"):
         rows.append(("index", "still reading what is new"))
+    if fault := found["index"].get("fault"):
+        rows.append(("index", fault))
     rows += [("skipped", f"{item['path']}: {item['reason']}") for item in found["index"].get("skipped", [])]
     for name, value in rows:
         if value:

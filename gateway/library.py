@@ -24,10 +24,10 @@ from channels import registry
 from gateway import __version__
 from gateway.config import Settings, known_secrets
 from gateway.health import Health
-from gateway.limits import STATUS_SKIPPED_MAX
 from gateway.readlog import ReadLog, file_name
 from gateway.removal import Remover
 from gateway.store import Store
+from gateway.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from agent.cortex.meaning import Meaning
@@ -46,6 +46,7 @@ class Library:
     home: Path
     store: Store
     cortex: Cortex
+    upkeep: Upkeep
     introspect: Introspect
     health: Health
     state: LibraryState
@@ -67,7 +68,8 @@ class Library:
         health = Health(now)
         knowledge = Knowledge(workspace, cortex)
         redactor = Redactor(known_secrets(settings))
-        state = LibraryState(health, store, cortex)
+        upkeep = Upkeep(store, cortex, now)
+        state = LibraryState(health, store, upkeep)
         readlog = ReadLog(workspace / "readlog", store)
         remover = Remover(store, readlog, now)
         forget = Forget(workspace, cortex, store.transcripts, remover, parse_ref, settings.zone, now)
@@ -82,7 +84,7 @@ class Library:
             forgetter=forget,
             redact=redactor,
         )
-        return cls(home, store, cortex, introspect, health, state, settings.zone, redactor, readlog, remover)
+        return cls(home, store, cortex, upkeep, introspect, health, state, settings.zone, redactor, readlog, remover)
 
     def functions(self) -> dict[str, dict[str, ToolFunction]]:
         """The code of the tools, by capability and name."""
@@ -123,24 +125,18 @@ class Library:
             await meaning.run(lambda: not self.cortex.indexing)
 
     async def close(self) -> None:
+        await self.upkeep.close()
         await self.cortex.close()
         await self.store.close()
-
-
-async def index_state(cortex: Cortex) -> JsonObject:
-    """What `status` says of the index: whether it is still built, and which files are left out and why."""
-    skipped = await cortex.skipped()
-    shown = [{"path": item.path, "reason": item.reason} for item in skipped[:STATUS_SKIPPED_MAX]]
-    return {"indexing": cortex.indexing, "skipped": shown, "skipped_count": len(skipped)}
 
 
 class LibraryState:
     """`agent.types.StateSource`. `running` is the state of the gateway that runs on this home; None: none does."""
 
-    def __init__(self, health: Health, store: Store, cortex: Cortex) -> None:
+    def __init__(self, health: Health, store: Store, upkeep: Upkeep) -> None:
         self._health = health
         self._store = store
-        self._cortex = cortex
+        self._upkeep = upkeep
         self.running: Callable[[], Awaitable[JsonObject]] | None = None
 
     async def channels(self) -> JsonObject:
@@ -155,7 +151,7 @@ class LibraryState:
             "queue": {"waiting": await self._store.waiting_count()},
             **self._health.channels(),
             "next_jobs": [],
-            "index": await index_state(self._cortex),
+            "index": await self._upkeep.brief(),
         }
 
     async def usage(self, after: datetime | None, before: datetime | None) -> JsonObject:

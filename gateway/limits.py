@@ -15,6 +15,17 @@ SENDS_IN_FLIGHT_MAX = 32
 CHANNEL_PAUSES_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 DATABASE_BUSY_SECONDS = 5.0
 COMMIT_ROWS_MAX = 256
+WAL_BYTES_MAX = 16 * 1024 * 1024
+"""A write-ahead log that grew beyond this, because somebody read for long, is cut as soon as nobody needs it."""
+WAL_RETRY_SECONDS = 5.0
+INDEX_WAIT_SECONDS = 20.0
+"""How long a search that found the index damaged waits for the new one, before it answers from a part of it."""
+INDEX_SMALL_BYTES = 4 * 1024 * 1024
+"""An index no larger than this is checked before the first answer, a larger one meanwhile."""
+INDEX_START_SECONDS = 0.5
+"""How long a start waits for an index that is built anew, before it answers meanwhile."""
+INDEX_RETRY_SECONDS = 300.0
+"""After this long an index that could not be built (no space) is tried again."""
 READLOG_RETRY_SECONDS = 2.0
 STOP_SECONDS_MAX = 5.0
 """How long a clean stop waits for running turns before it leaves them to the next start."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
+from operator import itemgetter
 from pathlib import Path
 
 from agent.cortex import origins
@@ -22,7 +23,7 @@ SCHEMA_VERSION = 3
 """Goes up whenever tables or folding change: the index is then made anew from its sources."""
 CALL_SEARCHED_CHARS = 20_000
 """So much of a tool call can be found by its words; all of it can be read."""
-_WAL_BYTES_MAX = 16 * 1024 * 1024
+WAL_BYTES_MAX = 16 * 1024 * 1024
 _RETRIEVAL_PREFIXES = (
     "memory_search",
     "memory_get",
@@ -43,8 +44,8 @@ _Row = tuple[int, str, str, str, str, int, str]
 """id, session_key, sender, sender_id, title, searched, body."""
 Record = tuple[str, str, int, int, int, int, str, str, str, str, str, str, str, str, str, int, str]
 """A row of `record` without its id, in the order of the table's columns."""
-_WORDS_COLUMNS = (6, 10, 11, 14, 15, 16)
-"""The same of a record that is about to be written."""
+_WORDS_COLUMNS = itemgetter(6, 10, 11, 14, 15, 16)
+_CONVERSATION_COLUMNS = itemgetter(1, 5, 6, 7, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +111,65 @@ class IndexedFile:
     fault: str = ""
 
 
-def attach(conn: sqlite3.Connection, path: Path) -> None:
-    """Attaches index.db as `idx` and makes its tables; not inside a transaction.
+class OtherVersion(sqlite3.DatabaseError):
+    """The file is an index of another version of the program: it is made anew, not read."""
 
-    An index of another schema version is emptied. Raises sqlite3.DatabaseError when the file is no database.
+
+def is_damage(error: BaseException) -> bool:
+    """Whether SQLite found a file to be no database, or one that does not hold together or ends too soon."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return (code & 0xFF) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == sqlite3.SQLITE_IOERR_SHORT_READ
+
+
+def is_unusable(error: BaseException) -> bool:
+    """Whether an error while writing the index means that it is no good: damaged, or with other tables or rows than
+    ours."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return (
+        isinstance(error, OtherVersion) or is_damage(error) or code in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT}
+    )
+
+
+def attach(conn: sqlite3.Connection, path: Path) -> None:
+    """Attaches index.db as `idx` and makes its tables when it has none; not inside a transaction.
+
+    Raises OtherVersion, and sqlite3.DatabaseError when the file is no database; then nothing stays attached.
     """
     conn.execute("ATTACH DATABASE ? AS idx", (str(path),))
+    try:
+        _prepare(conn)
+    except sqlite3.Error:
+        if conn.in_transaction:
+            conn.execute("ROLLBACK")
+        conn.execute("DETACH idx")
+        raise
+
+
+def _prepare(conn: sqlite3.Connection) -> None:
     conn.execute("PRAGMA idx.journal_mode = WAL").fetchone()
     conn.execute("PRAGMA idx.synchronous = NORMAL")
-    conn.execute(f"PRAGMA idx.journal_size_limit = {_WAL_BYTES_MAX}").fetchone()
-    tables = [name for (name,) in conn.execute(_SQL["list-tables"]).fetchall()]
-    if "meta" in tables and _meta(conn, "schema_version") == SCHEMA_VERSION:
+    conn.execute(f"PRAGMA idx.journal_size_limit = {WAL_BYTES_MAX}").fetchone()
+    if _is_ours(conn):
         return
-    for table in tables:
-        if not table.startswith("words_"):
-            conn.execute(f'DROP TABLE IF EXISTS idx."{table}"')
-    for sentence in sentences("schema.sql").values():
-        conn.execute(sentence)
-    _set_meta(conn, "schema_version", SCHEMA_VERSION)
-    conn.commit()
+    # Two programs may find it empty at the same time.
+    conn.execute("BEGIN IMMEDIATE")
+    if not _is_ours(conn):
+        for sentence in sentences("schema.sql").values():
+            conn.execute(sentence)
+        _set_meta(conn, "schema_version", SCHEMA_VERSION)
+    conn.execute("COMMIT")
+
+
+def _is_ours(conn: sqlite3.Connection) -> bool:
+    """False for a file without tables. Raises OtherVersion."""
+    tables = [name for (name,) in conn.execute(_SQL["list-tables"]).fetchall()]
+    if not tables:
+        return False
+    version = _meta(conn, "schema_version") if "meta" in tables else None
+    if version == SCHEMA_VERSION:
+        return True
+    found = "is another program's" if version is None else f"has version {version}"
+    raise OtherVersion(f"the index {found}, this program's is {SCHEMA_VERSION}")
 
 
 def watermark(conn: sqlite3.Connection) -> int:
@@ -153,49 +194,88 @@ def set_truth_id(conn: sqlite3.Connection, id: str) -> None:
     _set_meta(conn, "truth_id", id)
 
 
-def reset(conn: sqlite3.Connection) -> None:
-    """Empties the index: as after `attach` on a new file."""
-    for name in (
-        "delete-all-words",
-        "delete-all-records",
-        "delete-all-conversations",
-        "delete-all-files",
-        "delete-all-origins",
-    ):
-        conn.execute(_SQL[name])
-    _set_meta(conn, "watermark", 0)
-    _set_meta(conn, "truth_id", None)
+def build_target(conn: sqlite3.Connection) -> int | None:
+    """The version of the truth up to which an index was built in one go; None: it was not."""
+    value = _meta(conn, "build_target")
+    return value if isinstance(value, int) else None
+
+
+def set_build_target(conn: sqlite3.Connection, version: int) -> None:
+    """Notes how far the building in one go goes."""
+    _set_meta(conn, "build_target", version)
+
+
+def message_record(row: IndexedMessage) -> Record:
+    """The row of `record` that a message becomes."""
+    return said_record(
+        row.conversation_id, row.n, row.role, row.text, row.sender, row.sender_id, row.session_key, row.channel,
+        row.chat, _milliseconds(row.at), row.message_id, row.context,
+    )  # fmt: skip
+
+
+def said_record(
+    conversation_id: str, n: int, role: str, text: str, sender: str, sender_id: str, session_key: str, channel: str,
+    chat: str, at: int, message_id: str, context: str = "",
+) -> Record:  # fmt: skip
+    """The same of the fields of an IndexedMessage, in their order; `at` in ms since 1970, UTC."""
+    body = clean(text)
+    return (
+        "conversation", f"conversation:{conversation_id}", n, 0, 0, at, session_key, channel, chat, role,
+        clean(sender), sender_id, message_id, context, "", len(body), body,
+    )  # fmt: skip
+
+
+def call_record(row: IndexedCall) -> Record:
+    """The row of `record` that a tool call with its output becomes."""
+    body = clean(f"{row.name} {row.args}\n{row.outcome}\n{row.output}")
+    searched = 0 if row.name.startswith(_RETRIEVAL_PREFIXES) else min(len(body), CALL_SEARCHED_CHARS)
+    return (
+        "conversation", f"conversation:{row.conversation_id}", row.n, row.call_n, 0, _milliseconds(row.at),
+        row.session_key, row.channel, row.chat, "tool", "", "", row.message_id, row.context, clean(row.name), searched,
+        body,
+    )  # fmt: skip
+
+
+def words_of(record: Record) -> tuple[str, str, str, str]:
+    """The row of `words` for a row of `record`: text, extra, head, scope."""
+    session_key, sender, sender_id, title, searched, body = _WORDS_COLUMNS(record)
+    return _words(session_key, sender, sender_id, title, body if searched == len(body) else body[:searched])
 
 
 def index_message(conn: sqlite3.Connection, row: IndexedMessage) -> None:
     """Indexes one message; the same reference again takes the place of what was there."""
-    owner = f"conversation:{row.conversation_id}"
-    body, sender, at = clean(row.text), clean(row.sender), _milliseconds(row.at)
-    record = (
-        "conversation", owner, row.n, 0, 0, at, row.session_key, row.channel, row.chat, row.role, sender,
-        row.sender_id, row.message_id, row.context, "", len(body), body,
-    )  # fmt: skip
-    is_new = _put(conn, record)
-    if is_new:
-        conn.execute(_COUNT_CONVERSATION, (owner, row.session_key, row.channel, row.chat, at))
+    is_new = _put_said(conn, message_record(row))
     if row.attached or not is_new:
-        _retell(conn, origins.replace(conn, owner, row.n, 0, origins.of_message(owner, row.n, row.attached)))
+        owner = f"conversation:{row.conversation_id}"
+        _retell(conn, origins.replace(conn, owner, row.n, 0, origins_of_message(row)))
 
 
 def index_call(conn: sqlite3.Connection, row: IndexedCall) -> None:
     """Indexes one tool call with its output; the same reference again takes the place of what was there."""
-    owner = f"conversation:{row.conversation_id}"
-    body, at = clean(f"{row.name} {row.args}\n{row.outcome}\n{row.output}"), _milliseconds(row.at)
-    searched = 0 if row.name.startswith(_RETRIEVAL_PREFIXES) else min(len(body), CALL_SEARCHED_CHARS)
-    record = (
-        "conversation", owner, row.n, row.call_n, 0, at, row.session_key, row.channel, row.chat, "tool", "", "",
-        row.message_id, row.context, clean(row.name), searched, body,
-    )  # fmt: skip
-    if _put(conn, record):
-        conn.execute(_COUNT_CONVERSATION, (owner, row.session_key, row.channel, row.chat, at))
+    _put_said(conn, call_record(row))
     if row.outcome == "success":
-        found = origins.of_call(owner, row.n, row.call_n, row.name, row.args, row.output)
-        _retell(conn, origins.replace(conn, owner, row.n, row.call_n, found))
+        owner = f"conversation:{row.conversation_id}"
+        _retell(conn, origins.replace(conn, owner, row.n, row.call_n, origins_of_call(row)))
+
+
+def origins_of_message(row: IndexedMessage) -> list[origins.Origin]:
+    """The files that came with a message."""
+    return origins.of_message(f"conversation:{row.conversation_id}", row.n, row.attached)
+
+
+def origins_of_call(row: IndexedCall) -> list[origins.Origin]:
+    """The artifacts that a call made or named."""
+    if row.outcome != "success":
+        return []
+    return origins.of_call(f"conversation:{row.conversation_id}", row.n, row.call_n, row.name, row.args, row.output)
+
+
+def _put_said(conn: sqlite3.Connection, record: Record) -> bool:
+    is_new = _put(conn, record)
+    if is_new:
+        owner, at, session_key, channel, chat = _CONVERSATION_COLUMNS(record)
+        conn.execute(_COUNT_CONVERSATION, (owner, session_key, channel, chat, 1, at, at))
+    return is_new
 
 
 def remove_refs(conn: sqlite3.Connection, refs: Iterable[str]) -> None:
@@ -301,7 +381,7 @@ def scope_token(session_key: str) -> str:
     return "§" + blake2b(session_key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _put(conn: sqlite3.Connection, record: tuple[object, ...]) -> bool:
+def _put(conn: sqlite3.Connection, record: Record) -> bool:
     """Writes a record and its words. False: it took the place of an earlier one."""
     cursor = conn.execute(_INSERT_RECORD, record)
     is_new = cursor.rowcount == 1
@@ -310,9 +390,7 @@ def _put(conn: sqlite3.Connection, record: tuple[object, ...]) -> bool:
         old = conn.execute(_SQL["record-of-ref"], (owner, n, part)).fetchone()
         _delete(conn, old)
         cursor = conn.execute(_INSERT_RECORD, record)
-    session_key, sender, sender_id, title, searched, body = (record[at] for at in _WORDS_COLUMNS)
-    words = _words(str(session_key), str(sender), str(sender_id), str(title), str(body)[: int(str(searched))])
-    conn.execute(_INSERT_WORDS, (cursor.lastrowid, *words))
+    conn.execute(_INSERT_WORDS, (cursor.lastrowid, *words_of(record)))
     return is_new
 
 

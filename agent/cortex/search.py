@@ -19,9 +19,10 @@ from zoneinfo import ZoneInfo
 from agent.cortex import lookup, opening
 from agent.cortex.files import FileIndex, Write
 from agent.cortex.filters import Filters
-from agent.cortex.index import SCHEMA_VERSION
+from agent.cortex.index import SCHEMA_VERSION, is_damage, is_unusable
 from agent.cortex.query import parse_query
 from agent.cortex.readlogs import ReadLogs, is_log, readable
+from agent.cortex.rebuild import new_path
 from agent.cortex.roots import Roots, Skipped
 from agent.cortex.sentences import sentences
 from agent.cortex.text import sameness_key
@@ -42,6 +43,13 @@ class ByMeaning(Protocol):
     async def close(self) -> None: ...
 
 
+class Heal(Protocol):
+    """Called when a request found no index (`reason` None) or could not read it: has it built anew, and returns when
+    the request may be repeated. `sure`: the index is damaged; else the request may be at fault as well."""
+
+    async def __call__(self, reason: str | None, *, sure: bool = True) -> None: ...
+
+
 class Cortex:
     """The memory index. `indexing` is True while something is known to be missing from it.
 
@@ -49,6 +57,7 @@ class Cortex:
     workspace, relative to it, that are never indexed nor opened. `folders`: others that are indexed too, and only
     read. `log_name`: the name of a chat's read log in the folder of its channel; without it hits have no context.
     Methods raise ToolFailure.
+    While index.db cannot be read, what there is of the one that is built in its place answers.
     """
 
     def __init__(
@@ -69,10 +78,12 @@ class Cortex:
         self._logs = ReadLogs(workspace, log_name) if log_name else None
         self._thread: ThreadPoolExecutor | None = None
         self._conn: sqlite3.Connection | None = None
-        self._file_id: tuple[int, int] | None = None
+        self._file_id: tuple[Path, int, int] | None = None
+        self._damaged: tuple[Path, int, int] | None = None
         self._covered: tuple[int, Coverage] | None = None
         self._messages_missing = False
         self.meaning: ByMeaning | None = None
+        self.heal: Heal | None = None
 
     @property
     def indexing(self) -> bool:
@@ -262,25 +273,37 @@ class Cortex:
         )
 
     async def _ask(self, work: Callable[[sqlite3.Connection], T], without: T) -> T:
-        """Runs `work` on the reader; `without` is the answer while there is no index."""
-
-        def run() -> T:
-            conn = self._connect()
-            if conn is None:
-                return without
-            # One state of the index for all its sentences: the writer may replace a row between two of them.
-            conn.execute("BEGIN")
-            try:
-                return work(conn)
-            finally:
-                if conn.in_transaction:
-                    conn.execute("ROLLBACK")
-
+        """Runs `work` on the reader, once more when the index had to be healed; `without`: there is no index."""
         try:
-            return await self._in_thread(run)
+            answer, was_there = await self._in_thread(lambda: self._asked(work, without))
+        except sqlite3.DatabaseError as error:
+            is_sure = is_damage(error)
+            await self._in_thread(lambda: self._disconnect(is_damaged=is_sure))
+            if self.heal is None:
+                raise _unreadable(error) from error
+            await self.heal(str(error), sure=is_sure)
+        else:
+            if was_there or self.indexing or self.heal is None:
+                return answer
+            await self.heal(None)
+        try:
+            return (await self._in_thread(lambda: self._asked(work, without)))[0]
         except sqlite3.DatabaseError as error:
             await self._in_thread(self._disconnect)
-            raise ToolFailure(f"The search index cannot be read just now ({error}).", transient=True) from error
+            raise _unreadable(error) from error
+
+    def _asked(self, work: Callable[[sqlite3.Connection], T], without: T) -> tuple[T, bool]:
+        """What `work` gives, and whether there was an index."""
+        conn = self._connect()
+        if conn is None:
+            return without, False
+        # One state of the index for all its sentences: the writer may replace a row between two of them.
+        conn.execute("BEGIN")
+        try:
+            return work(conn), True
+        finally:
+            if conn.in_transaction:
+                conn.execute("ROLLBACK")
 
     def _in_thread(self, work: Callable[[], T]) -> Awaitable[T]:
         if self._thread is None:
@@ -289,31 +312,51 @@ class Cortex:
 
     def _connect(self) -> sqlite3.Connection | None:
         """The reader; opened again when another file took the place of index.db."""
-        try:
-            stat = os.stat(self._path)
-        except FileNotFoundError:
-            self._disconnect()
-            return None
-        if self._conn is not None and self._file_id == (stat.st_dev, stat.st_ino):
-            return self._conn
+        for path in (self._path, new_path(self._path)):
+            try:
+                stat = os.stat(path)
+            except FileNotFoundError:
+                continue
+            file_id = path, stat.st_dev, stat.st_ino
+            if file_id == self._damaged:
+                continue
+            if (self._conn is not None and self._file_id == file_id) or self._open(path, file_id):
+                return self._conn
         self._disconnect()
-        conn = sqlite3.connect(f"file:{quote(str(self._path))}?mode=rw", uri=True, isolation_level=None)
+        return None
+
+    def _open(self, path: Path, file_id: tuple[Path, int, int]) -> bool:
+        conn = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, isolation_level=None)
         try:
             if not _is_ready(conn):
                 conn.close()
-                return None
+                return False
             conn.execute(_SQL["create-terms"])
             conn.execute("PRAGMA query_only = ON")
-        except sqlite3.Error:
+        except sqlite3.Error as error:
             conn.close()
+            if path == self._path and is_unusable(error) and self._is_replaced:
+                return False
             raise
-        self._conn, self._file_id, self._covered = conn, (stat.st_dev, stat.st_ino), None
-        return conn
+        self._disconnect()
+        self._conn, self._file_id, self._covered = conn, file_id, None
+        return True
 
-    def _disconnect(self) -> None:
+    @property
+    def _is_replaced(self) -> bool:
+        """Whether another index is being built already."""
+        return new_path(self._path).exists()
+
+    def _disconnect(self, *, is_damaged: bool = False) -> None:
+        if is_damaged and self._file_id is not None and self._file_id[0] == self._path:
+            self._damaged = self._file_id
         if self._conn is not None:
             self._conn.close()
-            self._conn = None
+            self._conn = self._file_id = None
+
+
+def _unreadable(error: sqlite3.DatabaseError) -> ToolFailure:
+    return ToolFailure(f"The search index cannot be read just now ({error}).", transient=True)
 
 
 def day_start(text: str, zone: ZoneInfo, days: int = 0) -> datetime:

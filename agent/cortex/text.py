@@ -52,6 +52,7 @@ _PHONE_TAIL_DIGITS = 9
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _EMOJI_OFF = dict.fromkeys([0xFE0F, *range(0x1F3FB, 0x1F400)])
 _PIECES = re.compile(r"[0-9]+|[a-z]+|[^0-9a-z]+")
+_PLAIN = re.compile(r"[A-Za-z][a-z]*|[A-Z]+")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MARKS_ON_LETTER = re.compile("(?<=[a-z\u0370-\u03ff])[\u0300-\u036f]+")
 _ARABIC = re.compile("[\u0620-\u06ff]")
@@ -95,10 +96,7 @@ class _Lines(dict[str, tuple[str, str]]):
     """Raw piece -> its tokens and its extra tokens, each as text ready to be joined."""
 
     def __missing__(self, raw: str) -> tuple[str, str]:
-        piece = analyse(raw)
-        tokens = " ".join([word.token for word in piece.words])
-        extras = [form for word in piece.words for form in word.forms]
-        line = tokens, " ".join(dict.fromkeys([*extras, *piece.wholes, *piece.singles]))
+        line = _plain_line(raw) if _PLAIN.fullmatch(raw) else _line(analyse(raw))
         if len(raw) <= _CACHED_CHARS_MAX:
             if len(self) >= _CACHE_ENTRIES_MAX:
                 self.clear()
@@ -107,6 +105,20 @@ class _Lines(dict[str, tuple[str, str]]):
 
 
 _lines = _Lines()
+_line_of = _lines.__getitem__
+
+
+def _line(piece: Piece) -> tuple[str, str]:
+    extras = [form for word in piece.words for form in word.forms]
+    tokens = " ".join([word.token for word in piece.words])
+    return tokens, " ".join(dict.fromkeys([*extras, *piece.wholes, *piece.singles]))
+
+
+def _plain_line(raw: str) -> tuple[str, str]:
+    """The line of a word of plain letters, which most words are: the same as by way of `analyse`, but quicker."""
+    token = raw.lower()[:TOKEN_CHARS_MAX]
+    stem = english_stem(token)
+    return token, "" if stem == token else stem
 
 
 def clean(text: str) -> str:
@@ -124,7 +136,7 @@ def fold(text: str) -> tuple[str, str]:
     Tokens hold letters, digits and characters beyond ASCII only, so that white space alone separates them.
     """
     pattern = _ASCII if text.isascii() else _ANY
-    lines = [_lines[raw] for raw in pattern.findall(text)]
+    lines = list(map(_line_of, pattern.findall(text)))
     extras = [extra for _, extra in lines if extra]
     if "+" in text or "0" in text or "(" in text:
         for number in _PHONE.findall(text):

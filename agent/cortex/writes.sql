@@ -22,9 +22,6 @@ INSERT INTO idx.words (rowid, text, extra, head, scope) VALUES (?, ?, ?, ?, ?)
 -- name: delete-words
 INSERT INTO idx.words (words, rowid, text, extra, head, scope) VALUES ('delete', ?, ?, ?, ?, ?)
 
--- name: delete-all-words
-INSERT INTO idx.words (words) VALUES ('delete-all')
-
 -- name: record-of-ref
 SELECT id, session_key, sender, sender_id, title, searched, body FROM idx.record WHERE owner = ? AND n = ? AND part = ?
 
@@ -37,14 +34,11 @@ SELECT id, session_key, sender, sender_id, title, searched, body FROM idx.record
 -- name: delete-record
 DELETE FROM idx.record WHERE id = ?
 
--- name: delete-all-records
-DELETE FROM idx.record
-
 -- name: count-conversation
 INSERT INTO idx.conversation (owner, session_key, channel, chat, records, first_at, last_at)
-VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (owner) DO UPDATE SET
-    records = records + 1, first_at = min(first_at, excluded.first_at), last_at = max(last_at, excluded.last_at)
+    records = records + excluded.records, first_at = min(first_at, excluded.first_at), last_at = max(last_at, excluded.last_at)
 
 -- name: recount-conversation
 UPDATE idx.conversation SET (records, first_at, last_at) =
@@ -53,9 +47,6 @@ WHERE owner = ?
 
 -- name: drop-empty-conversation
 DELETE FROM idx.conversation WHERE owner = ? AND records = 0
-
--- name: delete-all-conversations
-DELETE FROM idx.conversation
 
 -- name: some-records-of-owner
 SELECT id, session_key, sender, sender_id, title, searched, body FROM idx.record WHERE owner = ? LIMIT ?
@@ -84,9 +75,3 @@ ON CONFLICT (path) DO UPDATE SET source = excluded.source, mtime_ns = excluded.m
 
 -- name: delete-file
 DELETE FROM idx.file WHERE path = ?
-
--- name: delete-all-files
-DELETE FROM idx.file
-
--- name: delete-all-origins
-DELETE FROM idx.origin

@@ -74,6 +74,8 @@ class Api:
             web.delete("/api/conversations/{id}", self._checked(self._remove)),
             get("/api/search", self._checked(self._search)),
             get("/api/status", self._checked(self._status)),
+            get("/api/index", self._checked(self._index)),
+            post("/api/index/{what:update|rebuild|check}", self._checked(self._index_work)),
             get("/api/usage", self._checked(self._usage)),
             get("/api/runs", self._checked(self._runs)),
             get("/api/link", self._checked(self._link)),
@@ -219,6 +221,14 @@ class Api:
     async def _status(self, request: web.Request) -> web.StreamResponse:
         return _json(await self._backend.status())
 
+    async def _index(self, request: web.Request) -> web.StreamResponse:
+        return _json(await _done(self._backend.index_status()))
+
+    async def _index_work(self, request: web.Request) -> web.StreamResponse:
+        what: Any = request.match_info["what"]
+        found = await _done(self._backend.index_work(what))
+        return _json(found, 200 if what == "check" else 202)
+
     async def _usage(self, request: web.Request) -> web.StreamResponse:
         return _json(await _queried(self._backend.usage(dict(request.query))))
 
@@ -312,6 +322,13 @@ async def _queried(answer: Awaitable[Json]) -> Json:
         return await answer
     except BadQuery as error:
         raise ApiError(400, "bad_query", str(error)) from error
+
+
+async def _done(answer: Awaitable[Json]) -> Json:
+    try:
+        return await answer
+    except NotDone as error:
+        raise ApiError(409, "not_done", str(error)) from error
 
 
 def _number(request: web.Request, name: str) -> int | None:

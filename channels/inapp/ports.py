@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 Json = Mapping[str, Any]
 
@@ -52,6 +52,14 @@ class Backend(Protocol):
     async def usage(self, query: Mapping[str, str]) -> Json: ...
 
     async def status(self) -> Json: ...
+
+    async def index_status(self) -> Json:
+        """Raises NotDone."""
+        ...
+
+    async def index_work(self, what: Literal["update", "rebuild", "check"]) -> Json:
+        """A rebuild is only begun. Raises NotDone."""
+        ...
 
     async def runs(self) -> Json: ...
 

@@ -8,11 +8,12 @@ import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import aiosqlite
 
-from gateway.limits import COMMIT_ROWS_MAX, DATABASE_BUSY_SECONDS
+from agent.cortex.index import is_damage
+from gateway.limits import COMMIT_ROWS_MAX, DATABASE_BUSY_SECONDS, WAL_BYTES_MAX, WAL_RETRY_SECONDS
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -34,6 +35,25 @@ class DatabaseBusy(StoreError):
     """Another process holds the database's write lock."""
 
 
+class Attached(Protocol):
+    """The second file of the writer: it may be replaced by another one, and may be damaged."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def attach(self, connection: sqlite3.Connection) -> None:
+        """Attaches the file that is there, instead of the one before; outside any transaction."""
+        ...
+
+    def is_current(self) -> bool:
+        """Whether the file at its path is the attached one; asked inside each transaction."""
+        ...
+
+    def let_go(self, connection: sqlite3.Connection) -> bool:
+        """A commit failed because a file is damaged. True: this one is no longer attached, try again without it."""
+        ...
+
+
 def load_queries(path: Path) -> dict[str, str]:
     """Reads a file of sentences, each after a line `-- name: <name>`, to a dictionary."""
     parts = re.split(r"^-- name: (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -46,13 +66,6 @@ Outcome = tuple[Any, BaseException | None]
 def primary_code(error: BaseException | None) -> int:
     """SQLite's primary result code; 0 for any other error."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def is_damage(error: BaseException | None) -> bool:
-    """Whether SQLite found a file to be no database, or one that does not hold together or ends too soon."""
-    if primary_code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return True
-    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 class _Connection(aiosqlite.Connection):
@@ -86,23 +99,24 @@ class Database:
         self._pending: list[tuple[Work[Any], asyncio.Future[Any]]] = []
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._mend: Work[bool] | None = None
+        self._attached: Attached | None = None
         self.commits = 0
+        self.asked = 0
+        """How many writes were asked for since the start: who works in the background gives way while it grows."""
 
-    async def open(self, prepare: Work[None], mend: Work[bool] | None = None) -> None:
-        """Opens both connections, brings the schema up to date, runs `prepare` on the writer outside a transaction.
+    async def open(self, attached: Attached) -> None:
+        """Opens both connections, brings the schema up to date and attaches the second file.
 
-        `mend` is run, outside a transaction too, when a commit failed because a file is damaged; True: try it again.
         Raises StoreError when the file is not a database of ours, is newer than this program, or is locked.
         """
-        self._mend = mend
+        self._attached = attached
         self._writer = _connect(self._path, read_only=False)
         await self._writer
         try:
             await self._writer.run_with_connection(lambda c: check_ours(c, self._path))
             await self._writer.run_with_connection(_configure)
             await self._writer.run_with_connection(_migrate)
-            await self._writer.run_with_connection(prepare)
+            await self._writer.run_with_connection(attached.attach)
             self._reader = _connect(self._path, read_only=True)
             await self._reader
         except sqlite3.Error as error:
@@ -134,6 +148,7 @@ class Database:
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._pending.append((work, future))
+        self.asked += 1
         self._wake.set()
         return await future
 
@@ -145,18 +160,14 @@ class Database:
         except sqlite3.Error as error:
             raise ours(error, self._path) from error
 
-    async def maintain(self, work: Work[T]) -> T:
-        """Runs `work` on the writer outside any transaction (attach, checkpoint), between two groups."""
-        assert self._writer is not None
-        try:
-            return await self._writer.run_with_connection(work)
-        except sqlite3.Error as error:
-            raise ours(error, self._path) from error
+    @property
+    def path(self) -> Path:
+        return self._path
 
     async def _commit_groups(self) -> None:
         assert self._writer is not None
         while True:
-            await self._wake.wait()
+            await self._next_write()
             self._wake.clear()
             while self._pending:
                 group = self._pending[:COMMIT_ROWS_MAX]
@@ -178,19 +189,36 @@ class Database:
                     else:
                         future.set_exception(error)
 
+    async def _next_write(self) -> None:
+        """Waits for work. A log that a long reader let grow is emptied as soon as that reader is gone."""
+        assert self._writer is not None
+        assert self._attached is not None
+        logs = wal_path(self._path), wal_path(self._attached.path)
+        while not self._wake.is_set() and any(size_bytes(log) > WAL_BYTES_MAX for log in logs):
+            if await asyncio.shield(self._writer.run_with_connection(_empty_log)):
+                break
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), WAL_RETRY_SECONDS)
+        await self._wake.wait()
+
     def _mended(self, connection: sqlite3.Connection, works: list[Work[Any]]) -> list[Outcome]:
-        outcomes = _commit(connection, works)
-        damaged = [n for n, (_, error) in enumerate(outcomes) if is_damage(error)]
-        if damaged and self._mend is not None and self._mend(connection):
+        assert self._attached is not None
+        outcomes = _commit(connection, works, self._attached)
+        damaged = [n for n, (_, error) in enumerate(outcomes) if error is not None and is_damage(error)]
+        if damaged and self._attached.let_go(connection):
             for n in damaged:
-                outcomes[n] = _commit(connection, [works[n]])[0]
+                outcomes[n] = _commit(connection, [works[n]], self._attached)[0]
         return outcomes
 
 
-def _commit(connection: sqlite3.Connection, works: list[Work[Any]]) -> list[Outcome]:
+def _commit(connection: sqlite3.Connection, works: list[Work[Any]], attached: Attached) -> list[Outcome]:
     """All works in one transaction; if one of them fails, each in its own, so that only the failing one is lost."""
     try:
         connection.execute("BEGIN IMMEDIATE")
+        if not attached.is_current():
+            connection.execute("ROLLBACK")
+            attached.attach(connection)
+            connection.execute("BEGIN IMMEDIATE")
         values = [work(connection) for work in works]
         connection.execute("COMMIT")
     except BaseException as error:  # noqa: BLE001 -- handed to the caller that waits for it
@@ -199,7 +227,31 @@ def _commit(connection: sqlite3.Connection, works: list[Work[Any]]) -> list[Outc
             return [(None, error)]
     else:
         return [(value, None) for value in values]
-    return [outcome for work in works for outcome in _commit(connection, [work])]
+    return [outcome for work in works for outcome in _commit(connection, [work], attached)]
+
+
+def _empty_log(connection: sqlite3.Connection) -> bool:
+    """Moves the write-ahead logs into their files and cuts them; False, without waiting, when a reader needs one."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        return connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    except sqlite3.Error:
+        return False
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(DATABASE_BUSY_SECONDS * 1000)}")
+
+
+def wal_path(path: Path) -> Path:
+    """The write-ahead log of a database."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def size_bytes(path: Path) -> int:
+    """0 for a file that is not there."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _snapshot(connection: sqlite3.Connection, work: Work[T]) -> T:
@@ -223,6 +275,7 @@ def _configure(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA wal_autocheckpoint = 2000")
+    connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_MAX}")
 
 
 def _schema_files() -> dict[int, Path]:
@@ -257,6 +310,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 
 def ours(error: sqlite3.Error, path: Path) -> StoreError:
+    """What SQLite says of the database in `path`, as one sentence that says what to do."""
     code = primary_code(error)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and "disk" in str(error)):
         return DiskFull(f"{path.parent}: no space left on the disk. Nothing that was saved is lost; free some space.")

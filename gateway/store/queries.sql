@@ -265,10 +265,28 @@ ORDER BY message.n, tool_call.n
 -- name: messages_since
 SELECT * FROM message WHERE version > :version AND n IS NOT NULL ORDER BY version LIMIT :limit
 
+-- name: messages_between
+-- First the fields of agent.cortex.index.said_record in their order.
+SELECT conversation_id, n, role, text, sender_name, sender_id, session_key, channel, chat, at, message_id,
+  seq, version, state, flags, attachments, CASE WHEN removed_at IS NULL THEN call_count ELSE 0 END AS call_count
+FROM message WHERE version > :after AND version <= :last AND n IS NOT NULL ORDER BY version LIMIT :limit
+
+-- name: count_messages
+SELECT count(*) AS total, coalesce(sum(version <= :after), 0) AS before FROM message
+WHERE version <= :last AND n IS NOT NULL
+
+-- name: indexed_messages
+SELECT count(*) FROM message WHERE version <= :version AND n IS NOT NULL AND (text <> '' OR attachments IS NOT NULL) AND state <> 'cancelled'
+  AND (flags IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(flags) WHERE value = 'copy'))
+
+-- name: running_replies
+SELECT message.* FROM turn JOIN message ON message.seq = turn.reply_seq
+WHERE turn.state = 'running' AND message.n IS NOT NULL
+
 -- name: calls_since
 SELECT tool_call.*, message.n AS message_n, message.seq AS seq FROM tool_call
 JOIN message ON message.seq = tool_call.message_seq
-WHERE message.version > :version AND message.version <= :last AND message.n IS NOT NULL
+WHERE message.version > :version AND message.version <= :last AND message.n IS NOT NULL AND message.removed_at IS NULL
 ORDER BY message.version, tool_call.n
 
 -- name: newest_version

@@ -12,8 +12,10 @@ from agent.usage import ModelCall
 from channels.message import Address, ExportedMessage
 from gateway.limits import REMOVE_BATCH_MESSAGES
 from gateway.store import deliveries, imported, inbound, loglines, removal, reports, results, turns
-from gateway.store.database import Database
+from gateway.store.database import Database, size_bytes
 from gateway.store.indexing import Indexer
+from gateway.store.inspecting import IndexFacts, index_facts, index_faults
+from gateway.store.rebuilding import Files, Rebuild, is_unfinished
 from gateway.store.runs import StoredRuns
 from gateway.store.sql import SQL
 from gateway.store.transcripts import StoredTranscripts
@@ -37,18 +39,66 @@ class Store:
         return self._database.commits
 
     async def open(self) -> None:
-        await self._database.open(self._indexer.attach, self._indexer.let_go)
+        await self._database.open(self._indexer)
 
     async def close(self) -> None:
         await self._database.close()
 
+    # The index
+
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """For the index's own writes: `agent.cortex` hands in work on the attached index. None: it is damaged."""
+        """For the index's own writes: `agent.cortex` hands in work on the attached index. None: it is no good."""
         return await self._database.write(lambda c: self._indexer.guarded(c, work))
 
     async def catch_up_index(self) -> bool:
         """Indexes the next rows that a crash left out of the index; True when there may be more."""
-        return await self._database.write(self._indexer.catch_up)
+        more = await self._database.write(self._indexer.catch_up)
+        if not more and self._indexer.on:
+            self._indexer.behind = False
+        return more
+
+    @property
+    def index_trouble(self) -> str | None:
+        """Why index.db has to be built anew: messages are saved without it. None: all is well."""
+        return self._indexer.trouble
+
+    @property
+    def index_behind(self) -> bool:
+        """Whether `catch_up_index` has something to do."""
+        return self._indexer.behind
+
+    def when_index_lacks(self, told: Callable[[], object]) -> None:
+        """`told` is called, in any thread, whenever there is new trouble with the index or it falls behind."""
+        self._indexer.told = told
+
+    async def look_at_index(self) -> None:
+        """Has the writer look which index.db is there now: it may be a new one, or gone."""
+        await self._database.write(lambda _: None)
+
+    async def distrust_index(self, reason: str) -> None:
+        """A reader found the index to be no good."""
+        await self._database.write(lambda c: self._indexer.distrust(c, reason))
+
+    @property
+    def has_unfinished_index(self) -> bool:
+        """Whether a new index was begun and broke off."""
+        return is_unfinished(self._indexer.path)
+
+    def index_bytes(self) -> int:
+        """The size of index.db; 0 when there is none."""
+        return size_bytes(self._indexer.path)
+
+    def rebuild(self, files: Files) -> Rebuild:
+        """A new index, to be run in a thread."""
+        return Rebuild(self._database.path, self._indexer.path, files, lambda: self._database.asked)
+
+    def facts(self) -> IndexFacts:
+        """What there is of the index, read in the thread that calls. Raises StoreError."""
+        return index_facts(self._database.path, self._indexer.path)
+
+    def faults(self, *, whole: bool) -> list[str]:
+        """What is wrong with the index, checked in the thread that calls; `whole`: all of it. Raises StoreError."""
+        return index_faults(self._database.path, self._indexer.path, whole=whole)
 
     # Messages
 

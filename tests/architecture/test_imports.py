@@ -13,6 +13,7 @@ GATEWAY_LINE = (
     "doctor",
     "backend",
     "library",
+    "upkeep",
     "http",
     "supervise",
     "inbox",

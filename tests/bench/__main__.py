@@ -21,6 +21,7 @@ from tests.bench import (
     files_bench,
     index_bench,
     installing,
+    rebuilding,
     recall,
     search_bench,
     starting,
@@ -71,6 +72,10 @@ def _recall(tiny: bool) -> list[dict[str, Any]]:
     return figures
 
 
+def _rebuild(tiny: bool) -> list[dict[str, Any]]:
+    return rebuilding.figures(200, 10) if tiny else rebuilding.figures()
+
+
 def _classify(tiny: bool) -> list[dict[str, Any]]:
     return classifying.run(1 if tiny else classifying.TIMES)
 
@@ -89,6 +94,7 @@ BENCHES: dict[str, Bench] = {
     "files": _files,
     "find": _find,
     "recall": _recall,
+    "rebuild": _rebuild,
     "classify": _classify,
     "stream": _stream,
 }

@@ -21,6 +21,7 @@ PREFIXES = {
     "files": "files_",
     "find": "find_6000_",
     "recall": (),
+    "rebuild": "rebuild_",
     "stream": "stream_",
     "classify": "classify_",
 }

@@ -135,6 +135,12 @@ class FakeBackend:
     async def status(self) -> Json:
         return self.state
 
+    async def index_status(self) -> Json:
+        return self.state["index"]
+
+    async def index_work(self, what: str) -> Json:
+        return {"faults": []} if what == "check" else self.state["index"]
+
     async def runs(self) -> Json:
         return {"runs": self.past_runs}
 

@@ -154,5 +154,5 @@ async def test_an_index_damaged_while_running_costs_no_message(tmp_path: Path, d
         assert len(gateway.log()) == 10
     async with program(tmp_path / "h") as gateway:
         await until(lambda: _indexed(gateway))
-        found = await gateway.get("/api/search?query=owl&limit=50")
+        found = await gateway.get("/api/search?query=owl&limit=50&sources=conversation")
         assert len(found["hits"]) == 10

@@ -17,7 +17,7 @@ from agent.cortex.refs import parse_ref
 from agent.cortex.sentences import sentences
 from agent.cortex.snippets import snippet
 from agent.cortex.sources import markdown_sections
-from agent.cortex.text import clean, fold, places, sameness_key, tokens_of
+from agent.cortex.text import analyse, clean, fold, places, sameness_key, tokens_of
 from tests.fakes.library import START
 
 ANY = st.text(st.characters(), max_size=80)
@@ -105,6 +105,15 @@ def test_sections_lose_no_line_and_keep_their_numbers(lines: list[str]) -> None:
     ]
 
 
+@given(word=st.from_regex(r"[A-Za-z][a-z]{0,70}|[A-Z]{1,70}", fullmatch=True))
+def test_plain_words_fold_the_same_by_the_quick_way(word: str) -> None:
+    text, extra = fold(f"{word}")
+    piece = analyse(word)
+    forms = [form for each in piece.words for form in each.forms]
+    assert text.split() == [each.token for each in piece.words]
+    assert extra.split() == list(dict.fromkeys([*forms, *piece.wholes, *piece.singles]))
+
+
 @dataclass(frozen=True, slots=True)
 class _Both:
     """The two connections of an index."""
@@ -143,7 +152,7 @@ def test_a_saved_text_is_found_by_each_of_its_words_and_no_query_fails(conn: _Bo
 @given(texts=st.lists(TEXTS, min_size=1, max_size=6))
 def test_after_any_changes_and_removal_nothing_is_left(conn: _Both, texts: list[str]) -> None:
     conn.writer.execute("BEGIN")
-    index.reset(conn.writer)
+    index.remove_refs(conn.writer, ["conversation:c#"])
     for at, text in enumerate(texts):
         row = index.IndexedMessage("c", at % 2 + 1, "user", text, text[:5], "s", "k", "telegram", "1", START)
         index.index_message(conn.writer, row)

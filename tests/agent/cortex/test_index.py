@@ -77,37 +77,38 @@ async def test_a_search_call_is_not_found_by_what_it_asked_or_got(tmp_path: Path
         assert await library.find("pelican") == []
 
 
-async def test_marks_are_kept_and_a_reset_forgets_them(tmp_path: Path) -> None:
+async def test_marks_are_kept(tmp_path: Path) -> None:
     async with open_library(tmp_path) as library:
         conn = library.conn
-        assert (index.watermark(conn), index.truth_id(conn)) == (0, None)
+        assert (index.watermark(conn), index.truth_id(conn), index.build_target(conn)) == (0, None, None)
         index.set_watermark(conn, 41)
         index.set_truth_id(conn, "abc")
-        assert (index.watermark(conn), index.truth_id(conn)) == (41, "abc")
-        await library.say("some words")
-        await library.write(index.reset)
-        assert (index.watermark(conn), index.truth_id(conn)) == (0, None)
-        assert await library.find("words") == []
+        index.set_build_target(conn, 50)
+        assert (index.watermark(conn), index.truth_id(conn), index.build_target(conn)) == (41, "abc", 50)
 
 
-def test_an_index_of_another_version_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_of_another_version_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "index.db"
     row = index.IndexedMessage("c1", 1, "user", "kept", "S", "8", "telegram:1", "telegram", "1", START)
 
     def records() -> int:
         conn = sqlite3.connect(tmp_path / "hudhud.db")
-        index.attach(conn, path)
-        found = conn.execute("SELECT count(*) FROM idx.record").fetchone()[0]
-        if found == 0:
-            index.index_message(conn, row)
-            conn.commit()
-        conn.close()
+        try:
+            index.attach(conn, path)
+            found = conn.execute("SELECT count(*) FROM idx.record").fetchone()[0]
+            if found == 0:
+                index.index_message(conn, row)
+                conn.commit()
+        finally:
+            conn.close()
         return found
 
     assert records() == 0
     assert records() == 1
-    monkeypatch.setattr(index, "SCHEMA_VERSION", index.SCHEMA_VERSION + 1)
-    assert records() == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(index, "SCHEMA_VERSION", index.SCHEMA_VERSION + 1)
+        with pytest.raises(index.OtherVersion):
+            records()
     assert records() == 1
 
 
