@@ -2,6 +2,7 @@
 
 Raises sqlite3 errors as they come; the caller's transaction is rolled back by the caller.
 """
+# long because: what becomes of messages, calls and files in the index stands in one place, for all who write it
 
 from __future__ import annotations
 

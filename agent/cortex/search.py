@@ -74,7 +74,7 @@ class Cortex:
         self._path = path
         self._zone = zone
         self._roots = Roots.of(workspace, folders, skip, path.parent)
-        self.files = FileIndex(self._roots, self._ask, write, zone)
+        self.files = FileIndex(self._roots, self._ask_once, write, zone)
         self._logs = ReadLogs(workspace, log_name) if log_name else None
         self._thread: ThreadPoolExecutor | None = None
         self._conn: sqlite3.Connection | None = None
@@ -286,6 +286,10 @@ class Cortex:
             if was_there or self.indexing or self.heal is None:
                 return answer
             await self.heal(None)
+        return await self._ask_once(work, without)
+
+    async def _ask_once(self, work: Callable[[sqlite3.Connection], T], without: T) -> T:
+        """The same without healing, for those whom healing would call again."""
         try:
             return (await self._in_thread(lambda: self._asked(work, without)))[0]
         except sqlite3.DatabaseError as error:
