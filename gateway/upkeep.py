@@ -43,9 +43,14 @@ class Upkeep:
         self._last_check: dict[str, Any] | None = None
         self.fault: str | None = None
         """Why the last rebuild did not come to its end."""
-        loop = asyncio.get_running_loop()
-        store.when_index_lacks(lambda: loop.call_soon_threadsafe(self._wake.set))
+        self._loop = asyncio.get_running_loop()
+        store.when_index_lacks(self._lacks)
         cortex.heal = self.heal
+
+    def _lacks(self) -> None:
+        """In the writer's thread, before the write that found it out is answered."""
+        self._cortex.indexing = True
+        self._loop.call_soon_threadsafe(self._wake.set)
 
     async def begin(self) -> None:
         """Before the first answer: a few rows that a crash left out are added, a small index is checked, or built anew.
