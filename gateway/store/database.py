@@ -160,6 +160,14 @@ class Database:
         except sqlite3.Error as error:
             raise ours(error, self._path) from error
 
+    async def maintain(self, work: Work[T]) -> T:
+        """Runs `work` on the writer outside any transaction (checkpoint), between two groups."""
+        assert self._writer is not None
+        try:
+            return await self._writer.run_with_connection(work)
+        except sqlite3.Error as error:
+            raise ours(error, self._path) from error
+
     @property
     def path(self) -> Path:
         return self._path

@@ -268,7 +268,7 @@ SELECT * FROM message WHERE version > :version AND n IS NOT NULL ORDER BY versio
 -- name: messages_between
 -- First the fields of agent.cortex.index.said_record in their order.
 SELECT conversation_id, n, role, text, sender_name, sender_id, session_key, channel, chat, at, message_id,
-  seq, version, state, flags, attachments, CASE WHEN removed_at IS NULL THEN call_count ELSE 0 END AS call_count
+  seq, version, state, flags, attachments, call_count
 FROM message WHERE version > :after AND version <= :last AND n IS NOT NULL ORDER BY version LIMIT :limit
 
 -- name: count_messages
@@ -286,7 +286,7 @@ WHERE turn.state = 'running' AND message.n IS NOT NULL
 -- name: calls_since
 SELECT tool_call.*, message.n AS message_n, message.seq AS seq FROM tool_call
 JOIN message ON message.seq = tool_call.message_seq
-WHERE message.version > :version AND message.version <= :last AND message.n IS NOT NULL AND message.removed_at IS NULL
+WHERE message.version > :version AND message.version <= :last AND message.n IS NOT NULL
 ORDER BY message.version, tool_call.n
 
 -- name: newest_version

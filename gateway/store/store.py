@@ -1,4 +1,5 @@
 """Store: every sentence the gateway has to say to its database, by subject."""
+# long because: it is the list of all that can be asked of the database, and holds nothing else
 
 from __future__ import annotations
 
