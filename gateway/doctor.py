@@ -18,10 +18,11 @@ from gateway.home import CONFIG
 from gateway.limits import DISK_BYTES_LOW, DISK_BYTES_MIN
 from gateway.readlog import parse_line
 from gateway.store import StoreError
+from gateway.store.inspecting import index_facts, index_faults
 from gateway.store.snapshot import check_database
 from heartbeat.jobs import HeartbeatFile
 
-DATABASE = "hudhud.db"
+DATABASE, INDEX = "hudhud.db", "index.db"
 _LINES_NAMED_MAX = 5
 
 State = Literal["good", "warning", "fault"]
@@ -55,7 +56,10 @@ def examine(home: Path, running: Mapping[str, Any] | None) -> Iterator[Finding]:
         yield Finding("settings", "good", f"{home / CONFIG} is sound")
     yield from _rights(home)
     yield _disk(home)
-    yield _database(home)
+    database = _database(home)
+    yield database
+    if database.state == "good":
+        yield _index(home)
     yield from _read_logs(home / "workspace" / "readlog")
     yield from _jobs(home / "workspace" / "heartbeat.md")
     yield from _skills(home / "workspace")
@@ -109,6 +113,20 @@ def _database(home: Path) -> Finding:
     except StoreError as error:
         return Finding("database", "fault", str(error), "Move it away and restore a backup: `hudhud restore`.")
     return Finding("database", "good", f"{path.name} is whole ({path.stat().st_size / 1_000_000:.1f} MB)")
+
+
+def _index(home: Path) -> Finding:
+    database, index = home / DATABASE, home / INDEX
+    try:
+        faults = index_faults(database, index, whole=True)
+        facts = index_facts(database, index)
+    except StoreError as error:
+        return Finding("index", "warning", str(error), "Look again in a moment.")
+    if faults:
+        return Finding("index", "warning", "; ".join(faults), "The next start builds it, or `hudhud index rebuild`.")
+    if (facts.watermark or 0) < facts.newest:
+        return Finding("index", "warning", "it lacks what came last", "A start, or `hudhud index update`, adds it.")
+    return Finding("index", "good", f"{sum(facts.records.values()):,} records, {facts.files:,} files")
 
 
 def _read_logs(folder: Path) -> Iterator[Finding]:

@@ -32,6 +32,7 @@ def test_a_sound_home_has_no_fault(shell: Shell) -> None:
         "rights",
         "disk",
         "database",
+        "index",
         "read logs",
         "clock",
         "skills",
