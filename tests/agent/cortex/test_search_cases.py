@@ -227,9 +227,10 @@ async def test_scores_of_another_kind_are_mixed_with_those_of_the_words(tmp_path
         reader = sqlite3.connect(library.path)
         reader.execute(sentences("reads.sql")["create-terms"])
         assert refs({}) == ["a#1", "b#1"]
-        assert refs({birds: 0.0001}) == ["a#1", "b#1", "c#1"]
+        assert refs({birds: 0.1}) == ["a#1", "b#1"], "a weak likeness alone is none"
+        assert set(refs({birds: 0.5})) == {"a#1", "b#1", "c#1"}
         assert refs({birds: 1.0})[0] == "a#1"
         assert set(refs({birds: 1.0})) == {"a#1", "b#1", "c#1"}
-        assert refs({birds: 0.1, kite: 1.0})[1:] == ["b#1", "c#1"]
+        assert refs({birds: 0.4, kite: 1.0}) == ["b#1", "a#1", "c#1"]
         assert "c#1" not in refs({birds: 1.0}, chat="1")
         reader.close()
