@@ -55,6 +55,10 @@ OUTCOME_LINE_CHARS = 200
 DETAIL_CHARS = 200
 """The arguments of a call where people see them while it runs."""
 RECALLED_HITS_MAX = 8
+MEMORY_CHARS_MAX = 6_000
+"""Of memory.md, which is in every prompt of the owner's; what is beyond is left out, with a word to say so."""
+PREFERENCES_CHARS_MAX = 1_200
+"""Of the digest of learned preferences in a prompt."""
 CONVERSATION_MAPS_MAX = 1_000
 """Conversations whose memory map is kept; the longest unused goes first."""
 DIGEST_DAYS = 7

@@ -13,10 +13,14 @@ from zoneinfo import ZoneInfo
 
 from agent.cerebellum import Cerebellum
 from agent.fence import escape, fence
+from agent.hippocampus.preferences import digest
+from agent.hippocampus.tending import without_proposals
 from agent.limits import (
     CONVERSATION_MAPS_MAX,
     GAP_SECONDS_MIN,
     HISTORY_FILL_SHARE,
+    MEMORY_CHARS_MAX,
+    PREFERENCES_CHARS_MAX,
     QUERY_CHARS_MAX,
     RECALLED_HITS_MAX,
     STUB_AFTER_EXCHANGES,
@@ -31,12 +35,13 @@ from agent.retrieval import Hit
 from agent.snapshots import Snapshots, Source
 from agent.tokens import ModelContext, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
 from agent.types import Message, Prompt, ToolFailure, ToolSpec, Turn, Viewer
-from agent.workspace import Pages
+from agent.workspace import Page, Pages
 
 _log = logging.getLogger(__name__)
 _HIT_SHARE = 0.5
 """A hit goes into the prompt when it is at least this relevant beside the best one."""
 _REST = "the rest: conversation_read current"
+PREFERENCES = "brain/hippocampus/knowledge/preferences.md"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
@@ -113,15 +118,17 @@ class Prefrontal:
         self._overview = Overview(workspace, cortex, zone, now, digest)
         self._frozen: OrderedDict[str, _Frozen] = OrderedDict()
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
+        nothing = Page("", 0)
+        self._learned = nothing, nothing, _section("memory", "preferences", "bank/opinions.md", "", "")
 
     async def assemble_context(self, turn: Turn) -> Prompt:
         """The first request of a turn.
 
-        System: soul, operating contract, for the owner also agents.md, user.md, memory.md, the memory map and the
-        last week's refusals and failures, then capabilities and what the channel can show; the same bytes in each turn
-        of a conversation while nobody edits these files and nothing is loaded. Messages: history, then one user message
-        of recalled hits as data, `<context>`, and the person's words. An allowed person's prompt holds nothing of the
-        owner's. A scheduled run gets neither history nor hits.
+        System: soul, operating contract, for the owner also agents.md, user.md, memory.md, the learned preferences,
+        the memory map and the last week's refusals and failures, then capabilities and what the channel can show; the
+        same bytes in each turn of a conversation while nobody edits these files and nothing is loaded. Messages:
+        history, then one user message of recalled hits as data, `<context>`, and the person's words. An allowed
+        person's prompt holds nothing of the owner's. A scheduled run gets neither history nor hits.
         """
         owner = turn.person.rights == "owner"
         rights, conversation_id = turn.person.rights, turn.conversation_id
@@ -192,7 +199,8 @@ class Prefrontal:
             sections += [
                 self._file("prefrontal", "owner_rules", "agents.md"),
                 self._file("identity", "owner_profile", "identity/user.md"),
-                self._file("memory", "memory", "memory.md"),
+                self._memory_page(),
+                self._preferences(),
                 _section("prefrontal", "memory_map", "memory map", glance.map, "what the memory covers"),
             ]
         if glance.last_week:
@@ -212,6 +220,27 @@ class Prefrontal:
     def _file(self, kind: str, tag: str, path: str, default: str = "") -> _Section:
         page = self._pages.read(path, default)
         return _Section(kind, tag, path, page.text, page.tokens, "always there")
+
+    def _memory_page(self) -> _Section:
+        """memory.md without what is only proposed, and within its limit."""
+        page = self._pages.read("memory.md")
+        if len(page.text) <= MEMORY_CHARS_MAX and "Proposed" not in page.text:
+            return _Section("memory", "memory", "memory.md", page.text, page.tokens, "always there")
+        text = without_proposals(page.text).strip()
+        if len(text) > MEMORY_CHARS_MAX:
+            text = clip(text, MEMORY_CHARS_MAX // 4, "the rest: memory_get memory.md")
+        return _section("memory", "memory", "memory.md", text, "always there")
+
+    def _preferences(self) -> _Section:
+        """What was learned of preferences; made anew when one of its two pages changed."""
+        opinions, kept = self._pages.read("bank/opinions.md"), self._pages.read(PREFERENCES)
+        if self._learned[:2] != (opinions, kept):
+            text = digest(opinions.text, kept.text, PREFERENCES_CHARS_MAX)
+            section = _section(
+                "memory", "preferences", "learned preferences", text, "bank/opinions.md and preferences.md"
+            )
+            self._learned = opinions, kept, section
+        return self._learned[2]
 
     async def _freeze(self, conversation_id: str, *, owner: bool) -> _Frozen:
         """What this conversation began with. Only the owner is given a glance at the memory."""

@@ -300,16 +300,23 @@ def _phone_forms(number: str) -> list[str]:
     return [digits, digits[-_PHONE_TAIL_DIGITS:]] if len(digits) > _PHONE_TAIL_DIGITS else [digits]
 
 
+_INNER_APOSTROPHE = regex.compile(r"(?<=\w)['’ʼ](?=\w)")
+_MINUS = regex.compile(r"(?<![\w])-(?=\d)")
+_SAYS_NOTHING = regex.compile(r"[^\w\s\p{M}\p{S}#%−]|_")
+_SIGNS = regex.compile(r"([\p{S}#%−]+)")
+
+
+@lru_cache(maxsize=20_000)
 def sameness_key(text: str) -> str:
     """What two sentences have in common that differ in case, spacing, punctuation or letter forms only.
 
     Signs that carry meaning stay: `C++`, `#4`, `$5`, `20%`, `-5`.
     """
-    kept = regex.sub(r"(?<=\w)['’ʼ](?=\w)", "", clean(text))
-    kept = regex.sub(r"(?<![\w])-(?=\d)", "−", kept)
-    kept = regex.sub(r"[^\w\s\p{M}\p{S}#%−]|_", " ", kept)
+    kept = _INNER_APOSTROPHE.sub("", clean(text))
+    kept = _MINUS.sub("−", kept)
+    kept = _SAYS_NOTHING.sub(" ", kept)
     words: list[str] = []
     for word in kept.split():
-        letters = regex.split(r"([\p{S}#%−]+)", word)
+        letters = _SIGNS.split(word)
         words.append("".join(part if at % 2 else _fold_letters(part) for at, part in enumerate(letters)))
     return " ".join(word for word in words if word)

@@ -8,6 +8,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from agent.files import append_lines
+from agent.hippocampus.pages import alone
 from agent.limits import EPISODE_HEADLINE_CHARS, EPISODE_REPLY_CHARS, EPISODE_USER_CHARS
 from agent.lines import flat, one_line
 from agent.types import ToolCall, Turn, TurnResult
@@ -41,7 +42,8 @@ class Hippocampus:
         stopped = " (stopped)" if result.status == "stopped" else ""
         lines.append(f"- Reply: {flat(result.reply, EPISODE_REPLY_CHARS)}{stopped}")
         try:
-            append_lines(self._folder / f"{at:%Y-%m-%d}.md", "\n".join(lines), head=f"# {at:%Y-%m-%d}\n")
+            with alone(self._folder):
+                append_lines(self._folder / f"{at:%Y-%m-%d}.md", "\n".join(lines), head=f"# {at:%Y-%m-%d}\n")
         except OSError as error:
             _log.error("the episode of turn %s could not be written: %s", turn.id, error)
 

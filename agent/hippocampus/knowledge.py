@@ -19,6 +19,8 @@ from agent.types import ToolFailure
 TYPES = ("projects", "people", "preferences", "technical", "decisions")
 FOLDER = "brain/hippocampus/knowledge"
 FACT_CHARS_MAX = 2_000
+NEAR_WORDS_MIN = 3
+"""So many words a fact must share with the sentence that names it, where it is not that sentence."""
 _TRIES = 5
 """So often a change is made anew because a person wrote the file in between."""
 _BULLET = re.compile(r"(\s*[-*+]\s+)(.*)$")
@@ -126,12 +128,28 @@ class Knowledge:
             found = [fact for fact in facts if fact.type == at["type"] and fact.line == int(at["line"]) - 1]
         else:
             key = self._index.sameness_key(_without_bullet(replaces))
-            found = [fact for fact in facts if self._index.sameness_key(fact.text) == key]
+            found = [fact for fact in facts if self._index.sameness_key(fact.text) == key] or self._nearest(key, facts)
         if not found:
             raise ToolFailure(
                 f"No saved fact is {replaces[:120]!r}; find it with memory_search and give its reference."
             )
         return found[0]
+
+    def _nearest(self, key: str, facts: list[_Fact]) -> list[_Fact]:
+        """The one fact that nearly says it: all words but one are the same, or one sentence holds the other. Of two
+        that are as near nobody can say which is meant."""
+        asked = set(key.split())
+        near: list[tuple[int, _Fact]] = []
+        for fact in facts:
+            words = set(self._index.sameness_key(fact.text).split())
+            shared = len(words & asked)
+            if shared >= NEAR_WORDS_MIN and (
+                shared >= max(len(words), len(asked)) - 1 or words <= asked or asked <= words
+            ):
+                near.append((shared, fact))
+        best = max((shared for shared, _ in near), default=0)
+        found = [fact for shared, fact in near if shared == best]
+        return found if len(found) == 1 else []
 
     def _put(self, name: str, before: str | None, lines: list[str]) -> bool:
         """Replaces a file; False, and nothing is written, when it is not what it was when it was read."""

@@ -200,3 +200,29 @@ async def test_a_saved_fact_is_found_at_once_and_opened_by_its_reference(tmp_pat
         await knowledge.save("The flamingo visa needs three photos.", replaces=saved.ref)
         snippets = [hit.snippet for hit in (await library.cortex.search(OWNER, "flamingo photos")).hits]
         assert snippets == ["- The flamingo visa needs three photos."]
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_near"),
+    [
+        ("The dentist is Dr. Salem", True),
+        ("the old dentist is dr amin", True),
+        ("The dentist of Ann is Dr. Salem", False),
+        ("I like tea", False),
+    ],
+)
+async def test_the_old_sentence_may_be_named_roughly(knowledge: Knowledge, asked: str, is_near: bool) -> None:
+    await knowledge.save("The dentist is Dr. Amin")
+    await knowledge.save("The boiler is old")
+    if is_near:
+        assert (await knowledge.save("Dr. Salem took over", replaces=asked)).status == "replaced"
+    else:
+        with pytest.raises(ToolFailure, match="No saved fact"):
+            await knowledge.save("Dr. Salem took over", replaces=asked)
+
+
+async def test_of_two_that_are_as_near_none_is_replaced(knowledge: Knowledge) -> None:
+    await knowledge.save("The red car is fast")
+    await knowledge.save("The blue car is fast")
+    with pytest.raises(ToolFailure, match="No saved fact"):
+        await knowledge.save("The car is gone", replaces="The green car is fast")

@@ -23,6 +23,7 @@ from tests.bench import (
     installing,
     rebuilding,
     recall,
+    reflecting,
     search_bench,
     starting,
     streaming,
@@ -80,6 +81,10 @@ def _classify(tiny: bool) -> list[dict[str, Any]]:
     return classifying.run(1 if tiny else classifying.TIMES)
 
 
+def _reflect(tiny: bool) -> list[dict[str, Any]]:
+    return reflecting.run(6, 40, 5) if tiny else reflecting.run()
+
+
 def _stream(tiny: bool) -> list[dict[str, Any]]:
     return streaming.figures(20_000 if tiny else 1_000_000)
 
@@ -96,6 +101,7 @@ BENCHES: dict[str, Bench] = {
     "recall": _recall,
     "rebuild": _rebuild,
     "classify": _classify,
+    "reflect": _reflect,
     "stream": _stream,
 }
 

@@ -118,6 +118,10 @@ LIMITS: Mapping[str, Limit] = {
         for grain, limit in (("paragraph", paragraph), ("sentence", sentence))
     },
     **{f"recall_{name}": Limit("ms") for name in ("dialogs_p50", "dialogs_p95", "passages_p50", "passages_p95")},
+    "reflect_year": Limit("s", 5, 2.5),
+    "reflect_year_again": Limit("s", 5, 1.5),
+    "reflect_recall_p50": Limit("ms", 10, 5),
+    "reflect_recall_p95": Limit("ms", 15, 8),
     "stream_arguments": Limit("s", 1, 0.5),
     "stream_arguments_openai": Limit("s"),
     "stream_arguments_anthropic": Limit("s"),

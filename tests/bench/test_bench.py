@@ -22,6 +22,7 @@ PREFIXES = {
     "find": "find_6000_",
     "recall": (),
     "rebuild": "rebuild_",
+    "reflect": "reflect_",
     "stream": "stream_",
     "classify": "classify_",
 }

@@ -1,0 +1,347 @@
+"""Reads what a sentence claims, so that two of them can be held against each other without a model.
+
+A sentence is cut into clauses; of each these are read: the stance (somebody likes it, lives there, something is so),
+whether it holds or holds no more, what it is about (`head`) and in what respect (`context`: on WhatsApp, in the
+morning). `relation` then says whether a new sentence supports an older one, contradicts it, or speaks of other things.
+English and Arabic, by rules and a short word list; where the rules see nothing they say "other".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from agent.hippocampus.facts import MENTION
+from agent.hippocampus.lexicon import Lexicon, Word, forms_of, shared
+from agent.hippocampus.patterns import Pattern
+
+Relation = Literal["supports", "contradicts", "other"]
+Stance = Literal["like", "live", "work", "is", ""]
+ALIKE_SHARE = 0.6
+"""Two heads are the same when they share this part of all their words."""
+PART_SHARE = 0.5
+
+_CUTS = Pattern(
+    r"(?<!\b[Dd]r)(?<!\b[MS][rt])(?<!\bMrs)(?<!\bProf)[.;؛!?؟\n]+(?=\s|$)|\s[-–—]+\s|[,،:]\s+|\s+(?=(?:but"
+    r"|and now|and instead|now|instead)\s)"
+    r"|\s+(?=and (?:started|joined|moved|prefers?|likes?|loves?) )"
+    r"|\s+(?=(?:وانضم|وانضمت|وانتقل|وانتقلت|وتفضل|ويفضل|ولكن|لكن|بل|والان|والآن|وصار|وصارت|واصبح|وأصبح|وأصبحت)\s)"
+)
+_GONE = Pattern(
+    r"\b(?:no longer|no more|not any ?more|any ?more|used to|stopped|quit|gave up|went off|switched from|done with"
+    r"|has left|tired of|fed up)\b"
+    r"|(?<!\w)(?:(?:لم|لن|ما) (?:يعد|تعد|اعد|نعد|عاد|عادت|عدت|عدنا)|توقف\w* عن|اقلع\w* عن|بطل\w*|مل من|ملت من|ترك\w*"
+    r"|كان\w* (?:\w+ )?(?=[يتان]\w*(?:حب|فضل)\w*))"
+)
+_NOT = Pattern(
+    r"\b(?:not(?! only)|doesnt|dont|didnt|isnt|arent|wasnt|wont|cant|never|neither|without|cannot|hardly|rarely)\b"
+    r"|(?<!\w)(?:لا(?! بد)|لم|لن|ليس|ليست|لست|مو|مش|ما(?= (?:[يتانا]\w*(?:حب|فضل|عجب|ريد)\w*|هو|هي|عند))|غير"
+    r"|بدون)(?!\w)"
+)
+_LIKE = Pattern(
+    r"\b(?:prefer\w*|like[sd]?|likes|liking|love[sd]?|loves|enjoy\w*|favou?rs?|favou?rites?|fan of|keen on|fond of"
+    r"|would rather|chooses?|opts? for|switched|thinks? (?:that )?(?:highly|well) of)\b"
+    r"|(?<!\w)[وف]?(?:[اينت]فضل\w*|فضل(?:ت|نا)?|مفضل\w*|المفضل\w*|[اينت]حب\w*|احب\w*|حب(?:يت|ها|ه)?"
+    r"|[يت]عجب\w*|[اينت]ميل|[اينت]ختار"
+    r"|[اينت]ستمتع|[اينت]هوي|صار(?:ت)? [يت]فضل\w*)(?!\w)"
+)
+_STRONG = Pattern(
+    r"\b(?:prefer\w*|favou?rites?|would rather|switched|chooses?|opts? for|always)\b"
+    r"|(?<!\w)[وف]?(?:[اينت]فضل\w*|فضل(?:ت|نا)?|مفضل\w*|المفضل\w*|[اينت]ختار|[اينت]ميل)(?!\w)"
+)
+_DISLIKE = Pattern(
+    r"\b(?:hate[sd]?|hates|dislike[sd]?|dislikes|avoids?|avoided|detests?|loathes?|cant stand|cannot stand"
+    r"|allergic to|sick of)\b"
+    r"|(?<!\w)[وف]?(?:[اينت]كره\w*|كره\w*|[اينت]تجنب\w*|[اينت]بغض\w*|حساسيه)(?!\w)"
+)
+_LIVE = Pattern(
+    r"\b(?:live[sd]?|lives|living|reside[sd]?|resides|moved|moving|moves|relocated|settled|based)\b"
+    r"|(?<!\w)[وف]?(?:[اينت]سكن\w*|ساكن\w*|سكن(?:ت)?|[اينت]عيش\w*|[اينت]قيم\w*|مقيم\w*|انتقل\w*|[اينت]نتقل\w*)(?!\w)"
+)
+_WORK = Pattern(
+    r"\b(?:work(?:s|ed|ing)? (?:at|for|as|in)|joined|employed|hired by|started (?:at|with)|new job|got a job)\b"
+    r"|(?<!\w)[وف]?(?:[اينت]عمل (?:في|لدي|مع|عند|ك\w+)|[اينت]شتغل\w*|انضم\w*|توظف\w*)(?!\w)"
+)
+_IS = Pattern(
+    r"\b(?:is|are|was|were|became|becomes|will be|moved to|changed to|set to)\b|(?<!\w)(?:هو|هي|اصبح\w*"
+    r"|صار\w*|كان\w*|تغير\w* الي)(?!\w)"
+)
+_REST = Pattern(
+    r"\b(?:over|instead of|rather than|more than|as opposed to|and not|not)\b"
+    r"|(?<!\w)(?:بدل|بدلا من|وليس|ليس|اكثر من|علي(?= ال))(?!\w)"
+)
+_FROM_TO = Pattern(r"\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)|(?<!\w)من (?P<old_>.+?) الي (?P<new_>.+)")
+_CONTEXT = Pattern(
+    r"\b(?:on|in|for|at|when|during|while|by|with|via|after|before|to)\b|(?<!\w)(?:في|علي|عند|عندما|خلال"
+    r"|اثناء|مع|بعد|قبل|عبر)(?!\w)"
+    r"|(?<!\w)(?=(?:لل|بال)\w)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One clause. `strong`: of such claims one holds at a time (prefers, lives in). `text` is the clause as written."""
+
+    stance: Stance
+    holds: bool
+    strong: bool
+    head: tuple[Word, ...]
+    context: tuple[Word, ...]
+    text: str
+    head_forms: frozenset[str] = field(default=frozenset(), compare=False)
+    all_forms: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        return (*self.head, *self.context)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A whole sentence: its key, its claims."""
+
+    key: str
+    claims: tuple[Claim, ...]
+
+    @property
+    def gone_only(self) -> bool:
+        """True when all it says is that something holds no more."""
+        return bool(self.claims) and not any(claim.holds for claim in self.claims)
+
+
+class Reader:
+    """Reads sentences; what was read once is kept."""
+
+    def __init__(self, lexicon: Lexicon, sameness_key: Callable[[str], str]) -> None:
+        self.lexicon = lexicon
+        self._how, self._one = lexicon.of("how"), lexicon.of("one")
+        self.key = sameness_key
+        self.read = lru_cache(maxsize=50_000)(self._read)
+
+    def _read(self, text: str, names: frozenset[str] = frozenset()) -> Reading:
+        """`names`: forms of the names of those it is about; they say nothing of what is claimed."""
+        plain = MENTION.sub(" ", text)
+        key = self.key(plain)
+        claims: list[Claim] = []
+        for clause in _clauses(plain):
+            found = self._claims(clause, names, claims[0] if claims else None)
+            claims += [claim for claim in found if claim.words]
+        return Reading(key, tuple(claims))
+
+    def _claims(self, clause: str, names: frozenset[str], before: Claim | None) -> list[Claim]:
+        terms = self.lexicon.terms(clause)
+        folded = " ".join(word.token for word in terms)
+        stance, strong = _stance(folded)
+        gone, negated = bool(_GONE.search(folded)), bool(_NOT.search(_GONE.sub(" ", folded)))
+        dislikes = stance == "like" and bool(_DISLIKE.search(folded))
+        holds = not (gone ^ negated ^ dislikes) if not (gone and negated) else dislikes
+        if not stance and before is not None and before.stance in {"like", "live", "work"}:
+            stance, strong = before.stance, before.strong  # "..., now coffee"
+        claims: list[Claim] = []
+        change = _FROM_TO.search(folded) if stance in {"like", "live", "work", ""} else None
+        if change and stance and re.search(r"\bswitched|\bmoved|\bchanged|\brelocated|انتقل|تحول", folded):
+            old, new = change["old"] or change["old_"], change["new"] or change["new_"]
+            claims.append(self._claim(stance, False, True, old, names, clause))
+            return [*claims, self._claim(stance, True, True, new, names, clause)]
+        rest = _REST.search(folded, 1) if stance == "like" and strong and not gone else None
+        if (
+            rest
+            and folded[: rest.start()].strip()
+            and self._claim(stance, True, strong, folded[: rest.start()], names, "").words
+        ):
+            claims.append(self._claim(stance, False, strong, folded[rest.end() :], names, clause))
+            folded = folded[: rest.start()]
+            holds = not gone ^ bool(_NOT.search(folded)) ^ dislikes
+        if stance == "like":
+            folded = _respect_last(folded)
+        if stance == "is":
+            return [self._state(folded, holds, names, clause)]
+        return [self._claim(stance, holds, strong, folded, names, clause), *claims]
+
+    def _claim(self, stance: Stance, holds: bool, strong: bool, folded: str, names: frozenset[str], text: str) -> Claim:
+        """`folded` cut where its respect begins: what somebody lives in, works at, is about the thing itself."""
+        at = None
+        if stance == "like":
+            at = next((m for m in _CONTEXT.finditer(folded) if self._says(folded[: m.start()], names)), None)
+        head = folded if at is None else folded[: at.start()]
+        return self._made(stance, holds, strong, head, "" if at is None else folded[at.start() :], names, text)
+
+    def _state(self, folded: str, holds: bool, names: frozenset[str], text: str) -> Claim:
+        """`X is Y`: X is what it is about, Y how it is."""
+        at = _IS.search(folded)
+        head, context = (folded[: at.start()], folded[at.end() :]) if at else (folded, "")
+        claim = self._made("is", holds, False, head, context, names, text)
+        one = bool(claim.head) and not claim.head_forms.isdisjoint(self._one)
+        if not claim.head:
+            return self._made("", holds, False, folded, "", names, text)
+        return Claim("is", holds, one, claim.head, claim.context, text, claim.head_forms, claim.all_forms)
+
+    def _made(
+        self, stance: Stance, holds: bool, strong: bool, head: str, context: str, names: frozenset[str], text: str
+    ) -> Claim:
+        heads, contexts = self._content(head, names), self._content(context, names)
+        forms = forms_of(heads)
+        return Claim(stance, holds, strong, heads, contexts, text.strip(), forms, forms | forms_of(contexts))
+
+    def _content(self, folded: str, names: frozenset[str]) -> tuple[Word, ...]:
+        words = self.lexicon.content(folded)
+        return tuple(word for word in words if word.token not in self._how and word.forms.isdisjoint(names))
+
+    def _says(self, folded: str, names: frozenset[str]) -> bool:
+        return bool(self._content(folded, names))
+
+
+def relation(new: Reading, old: Reading) -> Relation:
+    """How a sentence bears on an older one about the same persons and things."""
+    if new.key == old.key:
+        return "supports"
+    found = {_of_claims(one, other) for one in new.claims for other in old.claims}
+    if "supports" in found and "contradicts" in found:
+        # "No longer tea, now coffee" against "now coffee": what holds decides.
+        held = {_of_claims(one, other) for one in new.claims if one.holds for other in old.claims if other.holds}
+        return "contradicts" if "contradicts" in held or "supports" not in held else "supports"
+    return "contradicts" if "contradicts" in found else "supports" if "supports" in found else "other"
+
+
+def likeness(new: Reading, old: Reading) -> float:
+    """0 to 1: how much of their words two sentences share, at their most alike clauses."""
+    return max((_alike(a.words, a.all_forms, b.words, b.all_forms) for a in new.claims for b in old.claims), default=0)
+
+
+def _of_claims(new: Claim, old: Claim) -> Relation:
+    places = {new.stance, old.stance} & {"live", "work"}
+    if new.stance != old.stance and (places or "is" in {new.stance, old.stance}):
+        return "other"
+    if new.stance in {"live", "work"}:
+        return _of_places(new, old)
+    if new.stance == "is" and old.stance == "is":
+        return _of_states(new, old)
+    if (new.stance == "like") != (old.stance == "like") and new.holds == old.holds:
+        return "other"
+    return _of_likings(new, old)
+
+
+def _of_places(new: Claim, old: Claim) -> Relation:
+    """Where somebody lives or works: another place takes the place of the first."""
+    same = _alike(new.words, new.all_forms, old.words, old.all_forms) >= ALIKE_SHARE or _part(new, old) >= ALIKE_SHARE
+    if same:
+        return "supports" if new.holds == old.holds else "contradicts"
+    return "contradicts" if new.holds and old.holds else "other"
+
+
+def _of_states(new: Claim, old: Claim) -> Relation:
+    """X is Y, X is Z."""
+    if _alike(new.head, new.head_forms, old.head, old.head_forms) < ALIKE_SHARE:
+        return "other"
+    values, others = forms_of(new.context), forms_of(old.context)
+    same = _alike(new.context, values, old.context, others) >= ALIKE_SHARE and _figures(new) == _figures(old)
+    if same:
+        return "supports" if new.holds == old.holds else "contradicts"
+    rivals = _rivals(new.context, old.context)
+    changed = new.holds and old.holds and bool(new.context) and bool(old.context)
+    return "contradicts" if changed and (new.strong or rivals or (_figures(new) and _figures(old))) else "other"
+
+
+def _of_likings(new: Claim, old: Claim) -> Relation:
+    """Likes and preferences, and whatever else two clauses say in nearly the same words."""
+    heads = _alike(new.head, new.head_forms, old.head, old.head_forms)
+    respects = _respects(new, old)
+    if new.holds != old.holds:
+        near = heads >= PART_SHARE or min(len(new.head), len(old.head)) == _common(new, old) > 0
+        return "contradicts" if near and respects != "other" else "other"
+    if heads >= ALIKE_SHARE and respects != "other":
+        if _rivals(new.head, old.head) or respects == "instead" or _figures(new) != _figures(old):
+            return "contradicts" if new.holds else "other"
+        return "supports"
+    if not new.holds or not (new.strong and old.strong) or respects == "other":
+        return "other"
+    # Two preferences in one respect: of window seats and aisle seats, of tea and coffee, one holds at a time.
+    if _rivals(new.head, old.head):
+        return "contradicts"
+    if respects == "same" and _differ(new, old) and (heads >= 1 / 3 or new.context):
+        return "contradicts"
+    return "other"
+
+
+def _respects(new: Claim, old: Claim) -> Literal["same", "open", "instead", "other"]:
+    """How the respects of two claims fit: alike, one without any, of a kind that excludes each other, or others."""
+    if not new.context and not old.context:
+        return "same"
+    if not new.context or not old.context:
+        return "open"
+    forms, others = forms_of(new.context), forms_of(old.context)
+    if _alike(new.context, forms, old.context, others) >= PART_SHARE and not _rivals(new.context, old.context):
+        return "same"
+    rivals = _rivals(new.context, old.context)
+    if rivals & {"daytime", "weekday"} and new.strong and old.strong and "meeting" not in rivals:
+        return "instead"
+    return "other"
+
+
+def _alike(
+    some: tuple[Word, ...], forms: frozenset[str], others: tuple[Word, ...], other_forms: frozenset[str]
+) -> float:
+    """The part of the words of both that they share."""
+    if not some or not others:
+        return 0.0
+    common = min(shared(some, other_forms), shared(others, forms))
+    return common / (len(some) + len(others) - common)
+
+
+def _part(new: Claim, old: Claim) -> float:
+    """The part of the shorter's words that stand in the longer too."""
+    short, long = (new, old) if len(new.words) <= len(old.words) else (old, new)
+    return shared(short.words, long.all_forms) / len(short.words) if short.words else 0.0
+
+
+def _common(new: Claim, old: Claim) -> int:
+    return min(shared(new.head, old.head_forms), shared(old.head, new.head_forms))
+
+
+def _differ(new: Claim, old: Claim) -> bool:
+    """Each has a word the other lacks, so that neither only says more of the same."""
+    return shared(new.head, old.head_forms) < len(new.head) and shared(old.head, new.head_forms) < len(old.head)
+
+
+def _rivals(some: tuple[Word, ...], others: tuple[Word, ...]) -> frozenset[str]:
+    """The respects in which both name something, and not the same."""
+    found: set[str] = set()
+    for word in some:
+        for other in others:
+            both = word.respects & other.respects
+            if both and word.forms.isdisjoint(other.forms):
+                found |= both
+    shared_ones = {
+        name for word in some for other in others if not word.forms.isdisjoint(other.forms) for name in word.respects
+    }
+    return frozenset(found - shared_ones)
+
+
+def _figures(claim: Claim) -> frozenset[str]:
+    return frozenset(word.token for word in claim.words if word.token[:1].isdigit())
+
+
+def _respect_last(folded: str) -> str:
+    """ "For trips I prefer the train" with its respect behind: "prefer the train for trips"."""
+    verb = _LIKE.search(folded) or _DISLIKE.search(folded)
+    lead = _CONTEXT.match(folded)
+    if verb is None or lead is None or verb.start() == 0:
+        return folded
+    return f"{folded[verb.start() :]} {folded[: verb.start()]}"
+
+
+def _stance(folded: str) -> tuple[Stance, bool]:
+    if _LIKE.search(folded) or _DISLIKE.search(folded):
+        return "like", bool(_STRONG.search(folded))
+    if _WORK.search(folded):
+        return "work", True
+    if _LIVE.search(folded):
+        return "live", True
+    return ("is", False) if _IS.search(folded) else ("", False)
+
+
+def _clauses(text: str) -> list[str]:
+    return [part.strip() for part in _CUTS.split(text) if part and part.strip()]
