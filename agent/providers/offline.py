@@ -179,6 +179,8 @@ def _step(ask: Ask, situation: _Situation) -> _Step:
             )
         case "forget":
             return _forget(ask, situation)
+        case "correct":
+            return _correct(ask, situation)
         case "status":
             return _one_call(ask, situation, "channel_status", {}, lambda text: replies.channels(text, ask.arabic))
         case "list":
@@ -191,6 +193,22 @@ def _step(ask: Ask, situation: _Situation) -> _Step:
             return _Step(replies.statement(ask.arabic))
         case _:
             return _Step(replies.small_talk(ask.kind, ask.arabic))
+
+
+def _correct(ask: Ask, situation: _Situation) -> _Step:
+    """Saves what holds now in the place of the fact that is nearest to it; where none is near, beside the others.
+
+    Nothing is searched for first: after a text from outside a write would have to be asked for.
+    """
+    tries = [made for made in situation.made if made.call.name == "memory_save" and made.call.args["fact"] == ask.fact]
+    if tries and (tries[-1].ok or "replaces" not in tries[-1].call.args):
+        text = tries[-1].text
+        answer = replies.saved(ask.fact, text, ask.arabic) if tries[-1].ok else ""
+        return _Step(answer or replies.failed("memory_save", text, ask.arabic))
+    args = {"fact": ask.fact, "type": ask.fact_type}
+    if not tries:
+        args["replaces"] = ask.fact
+    return _call(situation, "memory_save", args) or _Step(_unable("memory_save", ask.arabic))
 
 
 def _one_call(ask: Ask, situation: _Situation, tool: str, args: dict[str, str], answer: Callable[[str], str]) -> _Step:

@@ -9,8 +9,8 @@ from typing import Literal
 from agent.providers.offline_words import fact_type, folded, is_arabic, keywords, other_wording
 
 Kind = Literal[
-    "search", "save", "forget", "status", "list", "time", "greeting", "wellbeing", "thanks", "bye", "agreed", "help",
-    "cancel", "statement",
+    "search", "save", "forget", "correct", "status", "list", "time", "greeting", "wellbeing", "thanks", "bye",
+    "agreed", "help", "cancel", "statement",
 ]  # fmt: skip
 SMALL_TALK: frozenset[Kind] = frozenset({"greeting", "wellbeing", "thanks", "bye", "agreed", "help", "cancel"})
 ASKS_MAX = 4
@@ -21,8 +21,8 @@ _SCHEDULED = re.compile(r"\[scheduled run: [^\n]*\][ \t]*(?:\n|$)")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One thing to do. `fact` and `fact_type` for `save`, `fact` for `forget`; `queries`, first and second wording, for
-    `search`."""
+    """One thing to do. `fact` and `fact_type` for `save` and `correct`, `fact` for `forget`; `queries`, first and
+    second wording, for `search`."""
 
     kind: Kind
     text: str
@@ -105,6 +105,20 @@ _FORGET_ARABIC = re.compile(
     ),
     re.DOTALL,
 )
+_CORRECTS = re.compile(
+    _tolerant(
+        r"(?:(?:no|nope|wrong|actually|correction|i meant|that'?s (?:wrong|not right)"
+        r"|لا|كلا|تصحيح|في الواقع|اقصد|قصدت|هذا خطا)"
+        r"[\s,،.:;!-]+)+(?P<fact>\S.*)"
+    ),
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_LONGER = re.compile(
+    _tolerant(r"(?:.{0,60}?\b(?:no longer|any ?more|used to)\b|(?:لم اعد|ما عدت|لم يعد|لم تعد)\s).*"),
+    re.IGNORECASE | re.DOTALL,
+)
+CORRECTION_CHARS_MAX = 400
+CORRECTION_WORDS_MIN = 2
 _WANTS_CHATS = r"(?:chats|conversations|sessions)"
 _STATUS = re.compile(
     r"are you (?:still |really )?(?:connected|online)\b|\b(?:channels?|connection) status\b"
@@ -190,6 +204,17 @@ def _small_talk(plain: str) -> Kind | None:
     return next((kind for kind, pattern in _TALK_KINDS if pattern.search(plain)), None)
 
 
+def _correction(body: str) -> str:
+    """What holds from now on; empty for anything but a correction."""
+    if len(body) > CORRECTION_CHARS_MAX:
+        return ""
+    found = _CORRECTS.match(body)
+    fact = (found["fact"] if found else body if _NO_LONGER.match(body) else "").strip().strip('"“”«»').strip()
+    plain = " ".join(folded(fact).split())
+    is_one = len(keywords(fact)) >= CORRECTION_WORDS_MIN and not _QUESTION.search(plain) and not _SEARCH.search(plain)
+    return fact if is_one else ""
+
+
 def _ask(text: str) -> Ask:
     arabic = is_arabic(text)
     plain = " ".join(folded(text).split())
@@ -211,6 +236,9 @@ def _ask(text: str) -> Ask:
     forgotten = None if is_question else _FORGET_ENGLISH.match(body) or _FORGET_ARABIC.match(body)
     if forgotten:
         return Ask("forget", text, arabic, fact=forgotten["fact"].strip().strip('"“”«».!').strip())
+    corrected = "" if is_question else _correction(body)
+    if corrected:
+        return Ask("correct", text, arabic, fact=corrected, fact_type=fact_type(corrected))
     explicit = bool(_SEARCH.search(plain))
     words = keywords(body) if is_question or explicit or _QUESTION.search(plain) else None
     if words is None:

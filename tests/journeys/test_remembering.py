@@ -124,3 +124,43 @@ async def test_a_hit_names_its_lines_of_the_read_log(tmp_path: Path) -> None:
         opened = await get(viewer, hit.context, 50)
         assert opened.startswith("[L1] ")
         assert "The spare key hangs behind the mirror." in opened
+
+
+@pytest.mark.parametrize(
+    ("told", "corrected", "kept", "gone"),
+    [
+        ("Remember that my dentist is Dr. Amin.", "No, my dentist is Dr. Salem.", "Dr. Salem", "Dr. Amin"),
+        (
+            "Remember that I prefer tea in the morning",
+            "I no longer prefer tea in the morning",
+            "no longer",
+            "- I prefer",
+        ),
+        ("تذكر أن طبيب الأسنان هو الدكتور أمين", "لا، طبيب الأسنان هو الدكتور سالم", "سالم", "أمين"),
+    ],
+)
+async def test_a_correction_is_written_in_the_same_turn(
+    tmp_path: Path, told: str, corrected: str, kept: str, gone: str
+) -> None:
+    async with BotApi() as api, program(tmp_path / "h", api) as gateway:
+        api.push_text(OWNER, told)
+        await gateway.quiet()
+        api.push_text(OWNER, corrected)
+        await gateway.quiet()
+        [file] = tmp_path.joinpath("h", *KNOWLEDGE).iterdir()
+        text = file.read_text(encoding="utf-8")
+        assert kept in text
+        assert gone not in text
+        assert gateway.rows("SELECT name FROM tool_call")[-1] == ("memory_save",)
+        assert f"file:brain/hippocampus/knowledge/{file.name}#L" in gateway.sent()[-1]
+
+
+async def test_a_correction_replaces_nothing_that_only_looks_alike(tmp_path: Path) -> None:
+    async with BotApi() as api, program(tmp_path / "h", api) as gateway:
+        for text in ("Remember that I prefer window seats", "No, I prefer coffee"):
+            api.push_text(OWNER, text)
+            await gateway.quiet()
+        [file] = tmp_path.joinpath("h", *KNOWLEDGE).iterdir()
+        text = file.read_text(encoding="utf-8")
+        assert "I prefer window seats" in text
+        assert "I prefer coffee" in text
