@@ -15,7 +15,7 @@ from agent.brain import Brain, build_brain
 from agent.capabilities.messages.tools import Messages
 from agent.cortex.watch import Watcher
 from agent.mcp import McpServer, McpServers
-from agent.providers.base import ProviderSettings, create, warm
+from agent.providers.base import warm
 from agent.turn import run_turn
 from agent.types import Provider, ToolFailure, Turn, TurnPort, TurnResult
 from agent.usage import warm_prices
@@ -31,7 +31,7 @@ from gateway.health import ChannelReport
 from gateway.home import HomeLock, forget_running, prepare, write_running
 from gateway.http import HttpServer
 from gateway.inbox import Inbox
-from gateway.library import Library, utc_now
+from gateway.library import Library, model_of, utc_now
 from gateway.limits import READLOG_MARK_SECONDS
 from gateway.messenger import Messenger
 from gateway.observe import Observers
@@ -172,19 +172,9 @@ class App:
 
     def _build_brain(self) -> Brain:
         model = self.settings.model
-        self._provider = self._given_provider or create(
-            ProviderSettings(
-                provider=model.provider,
-                name=model.name,
-                base_url=model.base_url,
-                api_key=model.api_key.get_secret_value(),
-                context_tokens=model.context_tokens,
-                timeout_seconds=model.timeout_seconds,
-                images=model.images,
-                workspace=self.home / "workspace",
-            )
-        )
+        self._provider = self._given_provider or model_of(self.settings, self.home / "workspace")
         self._stack.push_async_callback(self._provider.close)
+        self.library.think_with(self._provider, self.spending, self._now)
         messenger = Messenger(self.store, self.outbox, self.channels, self.people, self._now)
         return build_brain(
             workspace=self.home / "workspace",

@@ -104,6 +104,10 @@ class ReadlogSettings(Section):
 
 
 class MemorySettings(Section):
+    """`consolidate` and `reflect`: when these jobs run, in the forms of heartbeat.md; empty: not by themselves."""
+
+    consolidate: str = Field(default="Weekly (Mon 00:30)", description="the weeks that have ended are summed up")
+    reflect: str = Field(default="Daily (03:00)", description="facts are taken from the days, opinions kept up to date")
     folders: tuple[str, ...] = Field(default=(), description="folders beside the workspace that are searched too")
     embeddings: Literal["off", "bundled"] = Field(
         default="off", description="search by meaning too, with the model of the extra `semantic`"

@@ -3,40 +3,64 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from agent.asking import ModelJudge
 from agent.capabilities.files.tools import Files
 from agent.capabilities.introspect.tools import Introspect
+from agent.capabilities.memory.tools import MemoryTools
 from agent.capabilities.shell.tools import Shell
 from agent.capabilities.web_fetch.tools import WebFetch
 from agent.cortex.refs import parse_ref
 from agent.cortex.search import Cortex
 from agent.hippocampus.forget import Forget
 from agent.hippocampus.knowledge import Knowledge
+from agent.providers.base import ProviderSettings, create, writes
 from agent.redaction import Redactor
-from agent.types import JsonObject, ToolFunction
+from agent.types import JsonObject, Provider, ProviderError, ToolFunction
+from agent.usage import Ledger
 from channels import registry
 from gateway import __version__
 from gateway.config import Settings, known_secrets
 from gateway.health import Health
 from gateway.readlog import ReadLog, file_name
 from gateway.removal import Remover
+from gateway.spending import Spending
 from gateway.store import Store
 from gateway.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from agent.cortex.meaning import Meaning
+    from agent.hippocampus.reflection import Reflection
 
 LOG = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def model_of(settings: Settings, workspace: Path) -> Provider:
+    """The model that the settings name. Raises ProviderError, ImportError."""
+    model = settings.model
+    return create(
+        ProviderSettings(
+            provider=model.provider,
+            name=model.name,
+            base_url=model.base_url,
+            api_key=model.api_key.get_secret_value(),
+            context_tokens=model.context_tokens,
+            timeout_seconds=model.timeout_seconds,
+            images=model.images,
+            workspace=workspace,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +78,42 @@ class Library:
     redactor: Redactor
     readlog: ReadLog
     remover: Remover
+    memories: Memories
+
+    @property
+    def reflection(self) -> Reflection:
+        """The readable memory."""
+        return self.memories.reflection
+
+    @property
+    def memory(self) -> MemoryTools:
+        """The tools recall, retain and reflect."""
+        return MemoryTools(lambda: self.reflection)
+
+    def think_with(self, provider: Provider, ledger: Ledger, now: Callable[[], datetime] = utc_now) -> None:
+        """Lets the memory's jobs ask this model; one that cannot write leaves them to their rules."""
+        if writes(provider):
+            self.memories.judge = ModelJudge(provider, ledger, now)
+
+    @asynccontextmanager
+    async def model(self, settings: Settings) -> AsyncGenerator[None]:
+        """Lets the memory's jobs ask the model of the settings meanwhile; what that costs is written down.
+
+        A model that cannot be made (its package is not there) leaves the jobs to their rules.
+        """
+        workspace = self.home / "workspace"
+        try:
+            provider = model_of(settings, workspace)
+        except (ProviderError, ImportError) as error:
+            LOG.warning("the memory's jobs go by rule: %s", error)
+            yield
+            return
+        try:
+            self.think_with(provider, Spending(self.store, settings, workspace, utc_now, lambda name: None))
+            yield
+        finally:
+            self.memories.judge = None
+            await provider.close()
 
     @classmethod
     async def open(cls, home: Path, settings: Settings, now: Callable[[], datetime] = utc_now) -> Library:
@@ -84,13 +144,16 @@ class Library:
             forgetter=forget,
             redact=redactor,
         )
-        return cls(home, store, cortex, upkeep, introspect, health, state, settings.zone, redactor, readlog, remover)
+        zone = settings.zone
+        memories = Memories(workspace, cortex, zone, now)
+        return cls(home, store, cortex, upkeep, introspect, health, state, zone, redactor, readlog, remover, memories)
 
     def functions(self) -> dict[str, dict[str, ToolFunction]]:
         """The code of the tools, by capability and name."""
         workspace = self.home / "workspace"
         return {
             "introspect": self.introspect.functions(),
+            "memory": self.memory.functions(),
             "files": Files(workspace, self.zone).functions(),
             "shell": Shell(workspace).functions(),
             "web_fetch": WebFetch().functions(),
@@ -128,6 +191,30 @@ class Library:
         await self.upkeep.close()
         await self.cortex.close()
         await self.store.close()
+
+
+class Memories:
+    """Makes the readable memory when it is first asked: its modules are many, and most starts need none of them.
+
+    `judge`: a model for its jobs; None: they go by rule.
+    """
+
+    def __init__(self, workspace: Path, cortex: Cortex, zone: ZoneInfo, now: Callable[[], datetime]) -> None:
+        self._workspace = workspace
+        self._cortex = cortex
+        self._zone = zone
+        self._now = now
+        self._made: Reflection | None = None
+        self.judge: ModelJudge | None = None
+
+    @property
+    def reflection(self) -> Reflection:
+        if self._made is None:
+            from agent.hippocampus.reflection import Reflection
+
+            self._made = Reflection(self._workspace, self._cortex, self._zone, self._now)
+        self._made.judge = self.judge
+        return self._made
 
 
 class LibraryState:

@@ -11,12 +11,14 @@ import pytest
 from aiohttp import web
 
 from agent.capabilities.files.tools import Files
+from agent.capabilities.memory.tools import MemoryTools
 from agent.capabilities.messages.tools import Messages, Recipient
 from agent.capabilities.shell.tools import Shell
 from agent.capabilities.web_fetch.tools import WebFetch
 from agent.cerebellum import BUILT_IN, Cerebellum
 from agent.types import CallContext, Person, ToolFunction, Viewer
 from tests.contracts.test_capability_contract import AT, CapabilityContract, World
+from tests.fakes.a_memory import a_memory
 from tests.fakes.messenger import FakeMessenger
 from tests.fakes.skills import skill_folder
 
@@ -41,6 +43,21 @@ class TestFiles(CapabilityContract):
             "list_files": {"path": "."},
         }
         return owners_world("files", Files(tmp_path, ZoneInfo("UTC")).functions(), calls)
+
+
+class TestMemory(CapabilityContract):
+    seconds_max = 300
+
+    @pytest.fixture
+    async def world(self, tmp_path: Path) -> AsyncIterator[World]:
+        async with a_memory(tmp_path) as memory:
+            memory.day("2026-11-20", "- W @Peter: The quokka pays.")
+            calls: dict[str, dict[str, Any]] = {
+                "recall": {"query": "quokka"},
+                "retain": {"bullet": "W: The quokka pays again."},
+                "reflect": {},
+            }
+            yield owners_world("memory", MemoryTools(lambda: memory.reflection).functions(), calls)
 
 
 class TestShell(CapabilityContract):

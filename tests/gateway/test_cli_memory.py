@@ -176,3 +176,61 @@ def test_a_call_that_needs_consent_runs_with_yes_only(shell: Shell) -> None:
     assert PASSPORT not in shell("tool", "memory_search", '{"query": "passport"}').out
     assert shell(*call, "--yes").code == 0
     assert PASSPORT in shell("tool", "memory_search", '{"query": "passport"}').out
+
+
+def test_a_fact_is_retained_recalled_and_reflected_on(shell: Shell) -> None:
+    shell.prepared()
+    kept = shell("memory", "retain", "O(c=0.90) @Peter: Prefers tea in the morning.", "--json")
+    assert kept.code == 0
+    assert kept.json["status"] == "saved"
+    assert shell("memory", "retain", "O @Peter: prefers tea in the morning").out.startswith(
+        "Known already: file:brain/"
+    )
+    done = shell("memory", "reflect", "--since", "7d", "--json")
+    assert done.code == 0
+    assert done.json["changed"] == ["bank/entities/Peter.md", "bank/opinions.md"]
+    assert shell("memory", "reflect", "--json").json == {"taken": 0, "changed": [], "refused": [], "faults": []}
+    (hit,) = shell("memory", "recall", "what does Peter prefer?", "--kind", "opinion", "--json").json["hits"]
+    assert hit["content"] == "Prefers tea in the morning"
+    assert hit["entities"] == ["Peter"]
+    assert hit["confidence"] == 0.9
+    assert set(hit) == {"kind", "timestamp", "entities", "content", "source", "confidence", "evidence", "score"}
+    assert shell("memory", "get", hit["source"]).out.strip() == "- O(c=0.90) @Peter: Prefers tea in the morning."
+    said = shell("memory", "recall", "Peter", "--k", "1", "--since", "30d", "--entity", "Peter", "--max-tokens", "400")
+    assert said.code == 0
+    assert "Peter" in said.out
+
+
+def test_malformed_bullets_are_listed_with_file_and_line(shell: Shell) -> None:
+    shell.prepared()
+    shell.write("workspace/brain/hippocampus/episodes/2026-01-05.md", "## Retain\n- W: It rains.\n- rubbish\n")
+    (fault,) = shell("memory", "reflect", "--json").json["faults"]
+    assert (fault["file"], fault["line"]) == ("brain/hippocampus/episodes/2026-01-05.md", 3)
+    assert "2026-01-05.md:3: not of the form" in shell("memory", "reflect").err
+
+
+def test_past_weeks_are_summed_up(shell: Shell) -> None:
+    shell.prepared()
+    shell.write("workspace/brain/hippocampus/episodes/2026-01-07.md", "## Retain\n- W: It rains.\n")
+    assert shell("memory", "consolidate", "--week", "2026-W03", "--json").json["changed"] == []
+    page = "brain/hippocampus/consolidated/2026-W02.md"
+    assert shell("memory", "consolidate", "--json").json["changed"] == [page]
+    assert shell("memory", "consolidate").out == ""
+    assert shell("memory", "consolidate", "--since", "2026-01-01", "--json").json["changed"] == []
+    assert "It rains" in shell("memory", "get", page).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("retain", "Peter likes tea"), "Write for example"),
+        (("recall", "Peter", "--since", "soonish"), "is no date"),
+        (("reflect", "--since", "soonish"), "is no date"),
+        (("consolidate", "--week", "soon"), "is no week"),
+    ],
+)
+def test_what_is_used_wrongly_is_one_sentence(shell: Shell, arguments: tuple[str, ...], words: str) -> None:
+    said = shell.prepared()("memory", *arguments)
+    assert said.code == 2
+    assert words in said.err
+    assert said.err.count("\n") == 1
