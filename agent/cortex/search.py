@@ -25,8 +25,7 @@ from agent.cortex.readlogs import ReadLogs, is_log, readable
 from agent.cortex.rebuild import new_path
 from agent.cortex.roots import Roots, Skipped
 from agent.cortex.sentences import sentences
-from agent.cortex.stop_words import STOP_WORDS
-from agent.cortex.text import pieces, sameness_key
+from agent.cortex.words import FoldedWords
 from agent.limits import SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX
 from agent.retrieval import SOURCES, Coverage, Hit, SearchAnswer
 from agent.types import ToolFailure, Viewer
@@ -51,7 +50,7 @@ class Heal(Protocol):
     async def __call__(self, reason: str | None, *, sure: bool = True) -> None: ...
 
 
-class Cortex:
+class Cortex(FoldedWords):
     """The memory index. `indexing` is True while something is known to be missing from it.
 
     `files` are the files in it; `meaning`, where it is set, finds by more than words. `skip`: folders of the
@@ -245,19 +244,6 @@ class Cortex:
     async def skipped(self) -> tuple[Skipped, ...]:
         """What is left out of the index, wholly or in part, and why."""
         return await self.files.skipped()
-
-    @property
-    def common_words(self) -> frozenset[str]:
-        """Words too common to compare sentences by, folded."""
-        return STOP_WORDS
-
-    def sameness_key(self, text: str) -> str:
-        """Equal for sentences that differ in case, spacing, punctuation or letter forms only."""
-        return sameness_key(text)
-
-    def word_forms(self, text: str) -> list[tuple[str, ...]]:
-        """Each word of a text in order: its folded token, then the forms that stand for it."""
-        return [(word.token, *word.forms) for piece in pieces(text) for word in piece.words]
 
     async def _hint(self, viewer: Viewer, query: str) -> str:
         if not parse_query(query).words:
