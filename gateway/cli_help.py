@@ -23,6 +23,10 @@ Memory
   memory get REF           open what a search found
   memory save FACT         keep a fact
   memory forget WHAT       remove something remembered, after showing it
+  memory recall QUERY      what is known of someone, now or then
+  memory retain BULLET     add one fact to today's log
+  memory reflect           bring entity pages and opinions up to date
+  memory consolidate       sum up the weeks that have ended
   conversations list       the conversations of all channels
   conversations read ID    one conversation
   import whatsapp FILE     take in an exported chat, .txt or .zip
