@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from channels.message import Accepted, InboundMessage, OutboundMessage, Receipt
+from channels.message import Accepted, Attachment, AttachmentKind, InboundMessage, OutboundMessage, Receipt
 
 Accept = Callable[[InboundMessage], Awaitable[Accepted]]
 
@@ -138,11 +138,55 @@ class ChannelMemory(Protocol):
         ...
 
 
+class FileTooBig(Exception):
+    """A file is larger than may be taken; nothing of it was kept. The channel says so to who sent it."""
+
+    def __init__(self, name: str, size_bytes_max: int) -> None:
+        super().__init__(f"{name} is larger than {size_bytes_max // 1_000_000} MB")
+        self.name = name
+        self.size_bytes_max = size_bytes_max
+
+
+class FileGone(Exception):
+    """The platform does not give this file out (any more); asking again is useless. `str()` is one sentence."""
+
+
+class Uploads(Protocol):
+    """Where files that people send are kept: `uploads/` in the workspace."""
+
+    async def save(
+        self, kind: AttachmentKind, name: str, mime: str | None, chunks: AsyncIterator[bytes], size_bytes_max: int
+    ) -> Attachment:
+        """Writes the bytes to a file of its own and gives it back as an Attachment with `path` and `size_bytes`.
+
+        `name` is the sender's and may be anything; the file gets a safe one that no other file has. A file that is
+        there is whole: one that breaks off (an error of `chunks`, a crash) is not there. Raises FileTooBig, and
+        NotAccepted when it cannot be written.
+        """
+        ...
+
+    def find(self, upload_id: str) -> Attachment | None:
+        """The saved file with this id (`Attachment.upload_id`); None when there is none."""
+        ...
+
+
+@runtime_checkable
+class HasFiles(Protocol):
+    """A channel whose messages name files that are fetched after the message was accepted, before its turn.
+
+    The attachments of its inbound messages have `remote` and no `path`. `fetch` may be called at any time and again
+    after a crash; it gives back the same attachment, saved by `Uploads`. Raises FileTooBig, FileGone, ChannelDown
+    (worth another try), NotAccepted.
+    """
+
+    async def fetch(self, attachment: Attachment) -> Attachment: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ChannelContext:
     """What every channel is given. `settings` is an instance of the folder's own settings class.
 
-    `home` is the home folder: a channel keeps its files in `home/<its name>` only.
+    `home` is the home folder: a channel keeps its files in `home/<its name>` only. `uploads` keeps what people send.
     `backend` is what the in-app channel shows and steers (`channels.inapp.ports.Backend`); others do not use it.
     """
 
@@ -150,6 +194,7 @@ class ChannelContext:
     home: Path
     health: Health
     memory: ChannelMemory
+    uploads: Uploads
     backend: Any
     now: Callable[[], datetime]
 

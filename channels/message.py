@@ -24,6 +24,16 @@ Kind = Literal[
     "system",
 ]
 Origin = Literal["person", "scheduled"]
+AttachmentKind = Literal["photo", "voice", "audio", "video", "file", "sticker"]
+KIND_OF: dict[AttachmentKind, Kind] = {
+    "photo": "photo",
+    "voice": "voice",
+    "audio": "file",
+    "video": "video",
+    "file": "file",
+    "sticker": "sticker",
+}
+"""The kind of a message that is one such file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +56,24 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that came with a message. `path` is relative to the workspace, None when it was not fetched."""
+    """A file that comes or goes with a message. `path` is relative to the workspace, None when it was not fetched.
 
-    kind: Literal["photo", "voice", "audio", "video", "file", "sticker"]
+    `remote` is the channel's own word for a file that it can still fetch (`channels.channel.HasFiles`); nobody else
+    reads it, and it is shown nowhere.
+    """
+
+    kind: AttachmentKind
     name: str
     path: str | None = None
     mime: str | None = None
     size_bytes: int | None = None
     duration_seconds: int | None = None
+    remote: str | None = None
+
+    @property
+    def upload_id(self) -> str:
+        """By what `Uploads.find` knows a saved file: its name on the disk; empty when it was not fetched."""
+        return "" if self.path is None else self.path.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +92,8 @@ class InboundMessage:
     whole channel and replaces it for de-duplication. `answer_to` is where a scheduled answer goes, fixed when
     the run came due; people are always answered where they wrote. `edits` is the id of the message that an
     `edit`, `revoke` or `reaction` is about. `wants_answer` is False for what is only logged (edits, posts of a
-    channel that is not listed, a voice note nobody can transcribe).
+    channel that is not listed, a voice note nobody can transcribe). `more_may_come`: it may be one part of several (an
+    album, a text cut by the platform): its turn waits a moment for the others.
     """
 
     channel: str
@@ -98,6 +119,7 @@ class InboundMessage:
     forwarded_from: str | None = None
     wants_answer: bool = True
     notice: str | None = None
+    more_may_come: bool = False
 
     @property
     def address(self) -> Address:

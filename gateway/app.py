@@ -42,6 +42,7 @@ from gateway.sentences import language_of, sentence
 from gateway.spending import Spending
 from gateway.store import Store, StoreError
 from gateway.supervise import supervise
+from gateway.uploads import UploadFolder
 from heartbeat.history import RunHistory
 from heartbeat.jobs import HeartbeatFile
 from heartbeat.runner import Runner
@@ -97,6 +98,7 @@ class App:
         self.people = People(self.settings)
         self.readlog = self.library.readlog
         self.observers = Observers()
+        self.uploads = UploadFolder(self.home / "workspace", self._now)
         self._build_core()
         self.inbox.connect(self.queue, self.backend)
         await self._create_channels()
@@ -235,6 +237,7 @@ class App:
             home=self.home,
             health=report,
             memory=_Memory(self.store, name),
+            uploads=self.uploads,
             backend=self.backend,
             now=self._now,
         )
@@ -280,6 +283,7 @@ class App:
     async def _recover(self) -> None:
         """What the last run left: lines the logs lack, replies on their way, messages that wait."""
         await self.readlog.start()
+        self.uploads.clean()
         self.queue.run_ended = self._run_ended
         self.queue.allowed_tools = self.runner.tools
         self._stack.push_async_callback(self.inbox.close)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -31,7 +31,7 @@ def message_event(new: NewMessage, saved: Saved) -> dict[str, Any]:
             "at": _iso(message.sent_at),
             "state": saved.state,
             "flags": [],
-            "attachments": [asdict(attachment) for attachment in message.attachments],
+            "attachments": [asdict(replace(attachment, remote=None)) for attachment in message.attachments],
             "tool_calls": [],
         },
     )

@@ -11,12 +11,13 @@ from contextlib import aclosing
 from datetime import datetime
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.channel import Accept, NotAccepted
+from channels.channel import Accept, NotAccepted, Uploads
+from channels.inapp.answers import ApiError, bad, json_answer
 from channels.inapp.events import Event, EventHub
 from channels.inapp.limits import BODY_BYTES_MAX, KEY_CHARS_MAX, RETRY_SECONDS, TEXT_BYTES_MAX
 from channels.inapp.page import front
@@ -24,22 +25,14 @@ from channels.inapp.ports import Backend, BadQuery, Json, NotDone, UnknownConver
 from channels.inapp.render import to_html
 from channels.inapp.security import HEADERS, Guard
 from channels.inapp.settings import OWNER_ID
-from channels.message import InboundMessage
+from channels.inapp.uploads import attached, taken
+from channels.message import KIND_OF, InboundMessage
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _SHOWN_INLINE = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _SHOWN_AS_TEXT = {"text/plain", "text/markdown", "text/csv", "application/json"}
 _RENDERED = {"assistant", "system"}
 _LINK_REMEDY = "Run `hudhud status --link` and open the address it prints."
-
-
-class ApiError(Exception):
-    """An answer that is not the wanted one: status, and the error shape of docs/formats.md."""
-
-    def __init__(self, status: int, code: str, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.status = status
-        self.body = {"error": {"code": code, "message": message, "remedy": remedy}}
 
 
 class Api:
@@ -51,12 +44,14 @@ class Api:
         hub: EventHub,
         guard: Guard,
         accept: Callable[[], Accept | None],
+        uploads: Uploads,
         now: Callable[[], datetime],
     ) -> None:
         self._backend = backend
         self._hub = hub
         self._guard = guard
         self._accept = accept
+        self._uploads = uploads
         self._now = now
 
     def routes(self) -> list[web.RouteDef]:
@@ -66,6 +61,7 @@ class Api:
             get("/", self._page, allow_head=False),
             get("/assets/{path:.+}", self._checked(front.asset)),
             post("/api/messages", self._checked(self._post_message)),
+            post("/api/uploads", self._checked(self._upload)),
             post("/api/stop", self._checked(self._stop)),
             post("/api/approvals/{id}", self._checked(self._approve)),
             get("/api/events", self._checked(self._events), allow_head=False),
@@ -92,7 +88,7 @@ class Api:
                     raise ApiError(401, "unauthorized", "This address needs a token or a fresh link.", _LINK_REMEDY)
                 return await handler(request)
             except ApiError as error:
-                response = _json(error.body, error.status)
+                response = json_answer(error.body, error.status)
                 if error.status == 503:
                     response.headers["Retry-After"] = str(RETRY_SECONDS)
                 return response
@@ -111,7 +107,7 @@ class Api:
         try:
             self._check_origin(request, navigation=True)
         except ApiError as error:
-            return _json(error.body, error.status)
+            return json_answer(error.body, error.status)
         code = request.query.get("code")
         if code and not self._guard.knows(request):
             if not self._guard.redeem(code):
@@ -128,7 +124,9 @@ class Api:
         accept = self._accept()
         if accept is None:
             raise ApiError(503, "starting", "The gateway is starting.", "Send the message again in a moment.")
-        text, wanted, key = _posted(await _body_object(request))
+        body = await _body_object(request)
+        files = attached(body.get("attachments"), self._uploads)
+        text, wanted, key = _posted(body, may_be_empty=bool(files))
         try:
             conversation = await self._backend.conversation_for_message(wanted, key)
             accepted = await accept(
@@ -141,6 +139,8 @@ class Api:
                     text=text,
                     sent_at=self._now(),
                     key=key,
+                    kind=KIND_OF.get(files[0].kind, "file") if files else "text",
+                    attachments=files,
                 )
             )
         except UnknownConversation as error:
@@ -148,14 +148,18 @@ class Api:
         except NotAccepted as error:
             remedy = "Send the message again in a moment; with the same key it is taken once."
             raise ApiError(503, "not_accepted", str(error), remedy) from error
-        return _json({"message_id": accepted.message_id, "conversation": accepted.conversation_id}, 202)
+        return json_answer({"message_id": accepted.message_id, "conversation": accepted.conversation_id}, 202)
+
+    async def _upload(self, request: web.Request) -> web.StreamResponse:
+        """Files of a multipart body; what it answers with are the ids that `attachments` takes."""
+        return json_answer(await taken(request, self._uploads))
 
     async def _stop(self, request: web.Request) -> web.StreamResponse:
         conversation = (await _body_object(request)).get("conversation")
         if not isinstance(conversation, str):
-            _bad("`conversation` must be the id of a conversation.")
+            bad("`conversation` must be the id of a conversation.")
         try:
-            return _json({"stopped": await self._backend.stop(conversation)})
+            return json_answer({"stopped": await self._backend.stop(conversation)})
         except UnknownConversation as error:
             raise _unknown(conversation) from error
 
@@ -163,10 +167,10 @@ class Api:
         """Consent or refusal; 404 when the question was answered already, or its time is over."""
         approve = (await _body_object(request)).get("approve")
         if not isinstance(approve, bool):
-            _bad("`approve` must be true or false.")
+            bad("`approve` must be true or false.")
         if not await self._backend.approve(request.match_info["id"], approve):
             raise ApiError(404, "not_open", "This question is no longer open.", "Nothing is left to do.")
-        return _json({"answered": True})
+        return json_answer({"answered": True})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(
@@ -189,7 +193,7 @@ class Api:
         return response
 
     async def _conversations(self, request: web.Request) -> web.StreamResponse:
-        return _json(await _queried(self._backend.conversations(dict(request.query))))
+        return json_answer(await _queried(self._backend.conversations(dict(request.query))))
 
     async def _conversation(self, request: web.Request) -> web.StreamResponse:
         """With `html=1` the agent's messages and notices carry `html` besides `text`."""
@@ -201,7 +205,7 @@ class Api:
             raise _unknown(conversation_id) from error
         if request.query.get("html") == "1":
             found = await asyncio.to_thread(_with_html, found)
-        return _json(found)
+        return json_answer(found)
 
     async def _remove(self, request: web.Request) -> web.StreamResponse:
         """Takes a conversation out for good, after what runs in it was stopped."""
@@ -215,11 +219,11 @@ class Api:
 
     async def _search(self, request: web.Request) -> web.StreamResponse:
         if not request.query.get("query", "").strip():
-            _bad("`query` is missing: the words to look for.")
-        return _json(await _queried(self._backend.search(dict(request.query))))
+            bad("`query` is missing: the words to look for.")
+        return json_answer(await _queried(self._backend.search(dict(request.query))))
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
-        return _json(await self._backend.status())
+        return json_answer(await self._backend.status())
 
     async def _index(self, request: web.Request) -> web.StreamResponse:
         return _json(await _done(self._backend.index_status()))
@@ -230,21 +234,21 @@ class Api:
         return _json(found, 200 if what == "check" else 202)
 
     async def _usage(self, request: web.Request) -> web.StreamResponse:
-        return _json(await _queried(self._backend.usage(dict(request.query))))
+        return json_answer(await _queried(self._backend.usage(dict(request.query))))
 
     async def _runs(self, request: web.Request) -> web.StreamResponse:
-        return _json(await self._backend.runs())
+        return json_answer(await self._backend.runs())
 
     async def _link(self, request: web.Request) -> web.StreamResponse:
         """A fresh path of the page with a one-time code, for whoever is let in already."""
-        return _json({"link": f"/?code={self._guard.new_code()}"})
+        return json_answer({"link": f"/?code={self._guard.new_code()}"})
 
     async def _retry(self, request: web.Request) -> web.StreamResponse:
         key = request.match_info["key"]
         if not await self._backend.retry_delivery(key):
             remedy = "`hudhud queue list` shows the replies there are."
             raise ApiError(404, "not_found", f"No reply that could be sent again has the key {key}.", remedy)
-        return _json({"key": key, "state": "retry"}, 202)
+        return json_answer({"key": key, "state": "retry"}, 202)
 
     async def _run_job(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
@@ -255,7 +259,7 @@ class Api:
             raise ApiError(404, "not_found", f"No job is called {name}.", remedy) from error
         except NotDone as error:
             raise ApiError(409, "not_done", str(error)) from error
-        return _json({"name": name, "state": "waiting"}, 202)
+        return json_answer({"name": name, "state": "waiting"}, 202)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         """A workspace file: pictures and plain text are shown, everything else is a download."""
@@ -279,23 +283,23 @@ class Api:
         return web.FileResponse(path, headers=headers)
 
 
-def _posted(body: Mapping[str, Any]) -> tuple[str, str | None, str]:
+def _posted(body: Mapping[str, Any], *, may_be_empty: bool) -> tuple[str, str | None, str]:
     """Text, wanted conversation and key of a posted message; raises ApiError for what cannot be taken."""
     text, wanted, key = body.get("text"), body.get("conversation"), body.get("key")
+    if text is None and may_be_empty:
+        text = ""
     if not isinstance(text, str):
-        _bad("`text` must be a string.")
+        bad("`text` must be a string.")
     # JSON can carry what no text file, database or terminal takes: NUL, and halves of surrogate pairs.
     text = text.replace("\0", "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if len(text.encode("utf-8")) > TEXT_BYTES_MAX:
         raise _too_large()
-    if all(letter.isspace() or unicodedata.category(letter) in {"Cc", "Cf"} for letter in text):
+    if not may_be_empty and all(letter.isspace() or unicodedata.category(letter) in {"Cc", "Cf"} for letter in text):
         raise ApiError(400, "empty", "The message is empty.", "Write something first.")
     if wanted is not None and (not isinstance(wanted, str) or not wanted):
-        _bad("`conversation` must be the id of a conversation, or `new`.")
+        bad("`conversation` must be the id of a conversation, or `new`.")
     if key is not None and (not isinstance(key, str) or not 0 < len(key) <= KEY_CHARS_MAX or not key.isprintable()):
-        _bad(f"`key` must be 1 to {KEY_CHARS_MAX} printable characters.")
-    if body.get("attachments"):
-        _bad("`attachments` are not taken here; send the text alone.")
+        bad(f"`key` must be 1 to {KEY_CHARS_MAX} printable characters.")
     return text, wanted, key or secrets.token_hex(16)
 
 
@@ -311,9 +315,9 @@ async def _body_object(request: web.Request) -> Mapping[str, Any]:
     try:
         value: Any = json.loads(bytes(body))
     except (ValueError, RecursionError):
-        _bad("The body is not JSON.")
+        bad("The body is not JSON.")
     if not isinstance(value, dict):
-        _bad("The body must be a JSON object.")
+        bad("The body must be a JSON object.")
     return cast("dict[str, Any]", value)
 
 
@@ -336,7 +340,7 @@ def _number(request: web.Request, name: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        _bad(f"`{name}` must be the number of a message.")
+        bad(f"`{name}` must be the number of a message.")
     return int(text)
 
 
@@ -346,19 +350,6 @@ def _with_html(conversation: Json) -> Json:
         for message in conversation["messages"]
     ]
     return {**conversation, "messages": messages}
-
-
-def _json(value: Json, status: int = 200) -> web.Response:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return web.Response(
-        body=text.encode("utf-8", "replace"),
-        status=status,
-        headers={**HEADERS, "Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store"},
-    )
-
-
-def _bad(sentence: str) -> NoReturn:
-    raise ApiError(400, "bad_request", sentence)
 
 
 def _too_large() -> ApiError:

@@ -17,3 +17,7 @@ RENDER_CHARS_MAX = 100_000
 RENDERED_KEPT = 128
 RETRY_SECONDS = 2
 """How long a client that got 503 is asked to wait."""
+UPLOAD_BYTES_MAX = 50_000_000
+FILES_MAX = 10
+"""Files of one request, and of one message."""
+CHUNK_BYTES = 64 * 1024

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.store.sql import SQL
-from gateway.store.types import LogLine, from_ms
+from gateway.store.types import LogLine, from_ms, shown_attachments
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,10 @@ def _fields(row: sqlite3.Row) -> dict[str, Any]:
         "forwarded_from": row["forwarded_from"],
     }
     fields |= {key: value for key, value in optional.items() if value is not None}
-    for key in ("attachments", "flags"):
-        if row[key]:
-            fields[key] = json.loads(row[key])
+    if row["attachments"]:
+        fields["attachments"] = shown_attachments(row["attachments"])
+    if row["flags"]:
+        fields["flags"] = json.loads(row["flags"])
     return fields
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from agent.types import ConversationRecord, MessageRecord, ToolCallRecord, Viewer
 from gateway.store.database import Database
 from gateway.store.sql import SQL
-from gateway.store.types import from_ms, safe_text, to_ms
+from gateway.store.types import from_ms, safe_text, shown_attachments, to_ms
 
 LAST = 1 << 62
 
@@ -43,7 +43,7 @@ def message_record(row: Any, calls: Sequence[sqlite3.Row]) -> MessageRecord:
         at=from_ms(row["at"]),
         state=row["state"],
         flags=tuple(json.loads(row["flags"] or "[]")),
-        attachments=tuple(json.loads(row["attachments"] or "[]")),
+        attachments=tuple(shown_attachments(row["attachments"])),
         tool_calls=tuple(
             ToolCallRecord(
                 call["n"],

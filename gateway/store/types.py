@@ -43,6 +43,12 @@ def to_json(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else None
 
 
+def shown_attachments(column: str | None) -> list[dict[str, Any]]:
+    """The column `attachments` as it is shown: without what only the channel reads."""
+    found: list[dict[str, Any]] = json.loads(column or "[]")
+    return [{key: value for key, value in one.items() if key != "remote"} for one in found]
+
+
 def address_text(address: Address | None) -> str | None:
     """An address as a JSON array, as the column `answer_to` keeps it."""
     return None if address is None else json.dumps([address.channel, address.chat_id, address.thread_id])

@@ -30,6 +30,7 @@ GATEWAY_LINE = (
     "readlog",
     "people",
     "metrics",
+    "uploads",
     "health",
     "events",
     "observe",

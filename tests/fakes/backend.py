@@ -15,6 +15,7 @@ from channels.inapp.channel import InAppChannel
 from channels.inapp.ports import BadQuery, NotDone, UnknownConversation
 from channels.inapp.settings import InAppSettings
 from channels.message import Accepted, InboundMessage
+from gateway.uploads import UploadFolder
 
 Json = Mapping[str, Any]
 Publish = Callable[[str, Json], None]
@@ -290,6 +291,7 @@ class PageServer:
             home=self.home,
             health=self.health,
             memory=FakeMemory(),
+            uploads=UploadFolder(self.home / "workspace", self.clock),
             backend=self.backend,
             now=self.clock,
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from channels.channel import ChannelContext, ChannelState, NotAccepted
 from channels.message import Accepted, InboundMessage
+from gateway.uploads import UploadFolder
 
 
 class Clock:
@@ -136,6 +137,7 @@ def context(
         home=home,
         health=health or RecordingHealth(),
         memory=memory or DictMemory(),
+        uploads=UploadFolder(home / "workspace", (clock or Clock()).now),
         backend=backend,
         now=(clock or Clock()).now,
     )
