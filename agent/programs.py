@@ -53,8 +53,10 @@ async def run_program(
     chars_max: int,
     data: bytes = b"",
     timeout_seconds: float | None = None,
+    errors: bool = True,
 ) -> Ended:
-    """Runs `command` in `folder` until it ends, with `data` on its stdin.
+    """Runs `command` in `folder` until it ends, with `data` on its stdin. `errors` False: what it writes to stderr is
+    thrown away.
 
     The output is at most `chars_max` characters, head and tail. When the time is over or the caller is cancelled, the
     whole process group is ended; what the program left running in it is ended in any case. Raises OSError or
@@ -68,7 +70,7 @@ async def run_program(
                 *command,
                 stdin=PIPE if data else DEVNULL,
                 stdout=write_end,
-                stderr=write_end,
+                stderr=write_end if errors else DEVNULL,
                 cwd=folder,
                 env=dict(environment),
                 start_new_session=True,

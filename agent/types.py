@@ -83,12 +83,27 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Foreign:
+    """Words that came with a turn and are not its person's: a forwarded text, a quoted one, what others said in the
+    group. They are fenced in the prompt, never obeyed, and can consent to nothing.
+
+    `source` says what they are. `is_own`: the agent's own earlier words, quoted; nobody wrote them to mislead.
+    """
+
+    text: str
+    source: str
+    sender: str = ""
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of a prompt. An assistant message may carry calls; a `tool` message answers one of them.
 
     `images`: pictures of a user message as workspace paths, read when the request is made. `reasoning`: what came as
     a chunk of that kind with an assistant message; it lives within its turn and is nobody's to read but the provider's.
     `ref`: where the whole text can be read again (`memory_get`), for the program only; empty: not known.
+    `is_data`: a user message that is one fence, nobody's words to the agent.
     """
 
     role: Role
@@ -98,6 +113,7 @@ class Message:
     images: tuple[str, ...] = ()
     reasoning: JsonObject | None = None
     ref: str = field(default="", compare=False)
+    is_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +238,7 @@ class Turn:
 
     `allows`: tools that the owner allowed this job of the clock; a run that cannot ask may call them. `previous_at`:
     when the conversation's message before was written. `session_keys`: the person's own sessions, beside this one.
+    `foreign`: words of others that came along.
     """
 
     id: str
@@ -240,6 +257,7 @@ class Turn:
     allows: tuple[str, ...] = ()
     previous_at: datetime | None = None
     session_keys: tuple[str, ...] = ()
+    foreign: tuple[Foreign, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,10 @@ class ChannelInfo:
     `conversations` says how a chat is cut: `idle` after a rest, `chat` never (the chat is the conversation),
     `message` (each message is a conversation of its own).
     `saved_is_sent`: the channel shows what is saved, so a saved reply is a delivered one and `send` is not called.
-    `draft_interval_seconds`: how often a live draft may change; None: the channel takes whole messages only.
+    `draft_interval_seconds`: how often a live draft may change in a private chat, in groups three times as seldom;
+    None: the channel takes whole messages only, and cannot change what was sent.
+    `silence_seconds_max`: a running channel reports `Health.received` at least this often; one that does not is dead
+    and is started again. None: it may be silent for ever.
     """
 
     name: str
@@ -43,6 +46,7 @@ class ChannelInfo:
     conversations: Literal["idle", "chat", "message"] = "idle"
     saved_is_sent: bool = False
     draft_interval_seconds: float | None = None
+    silence_seconds_max: float | None = None
 
 
 class Channel(Protocol):
@@ -183,10 +187,20 @@ class HasFiles(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class MenuCommand:
+    """A command as a menu shows it: its name without the slash, one line of help by language."""
+
+    name: str
+    help: Mapping[str, str]
+    owner_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelContext:
     """What every channel is given. `settings` is an instance of the folder's own settings class.
 
     `home` is the home folder: a channel keeps its files in `home/<its name>` only. `uploads` keeps what people send.
+    `commands` is what a channel may show as a menu.
     `backend` is what the in-app channel shows and steers (`channels.inapp.ports.Backend`); others do not use it.
     """
 
@@ -197,6 +211,7 @@ class ChannelContext:
     uploads: Uploads
     backend: Any
     now: Callable[[], datetime]
+    commands: tuple[MenuCommand, ...] = ()
 
 
 @runtime_checkable

@@ -85,6 +85,15 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """What a message quotes or replies to, as far as the platform says. `is_own`: the agent's or the sender's words."""
+
+    text: str
+    sender_name: str = ""
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class InboundMessage:
     """One message as a channel heard it.
 
@@ -93,7 +102,8 @@ class InboundMessage:
     the run came due; people are always answered where they wrote. `edits` is the id of the message that an
     `edit`, `revoke` or `reaction` is about. `wants_answer` is False for what is only logged (edits, posts of a
     channel that is not listed, a voice note nobody can transcribe). `more_may_come`: it may be one part of several (an
-    album, a text cut by the platform): its turn waits a moment for the others.
+    album, a text cut by the platform): its turn waits a moment for the others. `flags`: what is to be said about it in
+    the read log; `cut` is a text that goes on in the next message, `cut_inside` one that was cut inside a line.
     """
 
     channel: str
@@ -120,6 +130,8 @@ class InboundMessage:
     wants_answer: bool = True
     notice: str | None = None
     more_may_come: bool = False
+    quote: Quote | None = None
+    flags: tuple[str, ...] = ()
 
     @property
     def address(self) -> Address:
@@ -136,7 +148,9 @@ class OutboundMessage:
     """One logical reply to one address. `text` is Markdown; the channel makes of it what the platform shows.
 
     `sent_ids` are the platform ids of the parts that an earlier try delivered: they are not sent again.
-    `replaces` is the platform id of a live draft that this text takes the place of.
+    `replaces` is the platform id of a message of ours that this text takes the place of (a live draft, a question that
+    was answered). `is_draft`: the answer is still being written; one message holds as much of it as fits.
+    `choices` are buttons under the last part. `attachments` go after the text, in order; each file is a part.
     """
 
     key: str
@@ -147,6 +161,7 @@ class OutboundMessage:
     reply_to: str | None = None
     replaces: str | None = None
     sent_ids: tuple[str, ...] = ()
+    is_draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,19 @@ from agent.capabilities.messages.tools import Messages
 from agent.cortex.watch import Watcher
 from agent.mcp import McpServer, McpServers
 from agent.providers.base import warm
+from agent.mcp import McpServers
+from agent.mcp import McpServers
+from agent.providers.base import ProviderSettings, create, warm
 from agent.turn import run_turn
 from agent.types import Provider, ToolFailure, Turn, TurnPort, TurnResult
 from agent.usage import warm_prices
 from channels import registry
-from channels.channel import Channel, ChannelContext, HasRoutes, NotAccepted
+from channels.channel import Channel, ChannelContext, HasRoutes
 from channels.scheduled.channel import ScheduledChannel
 from channels.scheduled.quiet import is_quiet
 from channels.scheduled.types import CHANNEL_IDS, ScheduledRun
 from gateway.approvals import Approvals
+from gateway.arrivals import Arrivals
 from gateway.backend import OwnerBackend
 from gateway.config import Settings
 from gateway.health import ChannelReport
@@ -42,7 +46,9 @@ from gateway.sentences import language_of, sentence
 from gateway.spending import Spending
 from gateway.store import Store, StoreError
 from gateway.supervise import supervise
+from gateway.transcribe import Transcriber
 from gateway.uploads import UploadFolder
+from gateway.wiring import FactMemory, mcp_servers
 from heartbeat.history import RunHistory
 from heartbeat.jobs import HeartbeatFile
 from heartbeat.runner import Runner
@@ -125,11 +131,21 @@ class App:
         """The objects a message passes, each given those it talks to."""
         self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, self._now)
         self.spending = Spending(self.store, self.settings, self.home / "workspace", self._now, self._warn_owner)
-        self.mcp = McpServers(_mcp_servers(self.settings), self.home / "workspace")
+        self.mcp = McpServers(mcp_servers(self.settings), self.home / "workspace")
         self.brain = self._build_brain()
         self._stack.callback(self.brain.close)
         self.approvals = Approvals(self.store, self.outbox, self.channels, self.people, self.observers, self._now)
         self.approvals.remove = self.library.remover.remove
+        self.arrivals = Arrivals(
+            self.settings,
+            self.store,
+            self.channels,
+            self.readlog,
+            self.outbox,
+            self.observers,
+            Transcriber(self.settings.transcribe, self.home / "workspace"),
+            self._now,
+        )
         self.queue = Queue(
             self.settings,
             self.store,
@@ -141,6 +157,7 @@ class App:
             self._run_turn,
             self._now,
             is_quiet=is_quiet,
+            is_held=self.arrivals.is_held,
         )
         self.inbox = Inbox(
             self.settings,
@@ -151,8 +168,10 @@ class App:
             self.channels,
             self.observers,
             self.approvals,
+            self.arrivals,
             self._now,
         )
+        self.arrivals.connect(self.queue.wake)
         self.backend = OwnerBackend(
             store=self.store,
             introspect=self.library.introspect,
@@ -236,7 +255,7 @@ class App:
             settings=settings,
             home=self.home,
             health=report,
-            memory=_Memory(self.store, name),
+            memory=FactMemory(self.store, name),
             uploads=self.uploads,
             backend=self.backend,
             now=self._now,
@@ -290,9 +309,11 @@ class App:
         self._stack.push_async_callback(self.outbox.close)
         self._stack.push_async_callback(self.queue.close)
         await self.library.upkeep.begin()
+        self._stack.push_async_callback(self.arrivals.close)
         if not self._serve:
             return
         await self.outbox.recover()
+        await self.arrivals.recover()
         await self.queue.recover()
         await self.inbox.recover()
 
@@ -337,37 +358,6 @@ class App:
             return None
         page: Any = next(channel for channel in self.channels.values() if isinstance(channel, HasRoutes))
         return f"{self.server.address}{page.new_link()}"
-
-
-class _Memory:
-    """`channels.channel.ChannelMemory` of one channel; what cannot be saved is NotAccepted, as with a message."""
-
-    def __init__(self, store: Store, channel: str) -> None:
-        self._store = store
-        self._channel = channel
-
-    async def get(self, key: str) -> str | None:
-        return await self._store.fact(self._channel, key)
-
-    async def put(self, key: str, value: str) -> None:
-        await self._saved(self._store.put_fact(self._channel, key, value))
-
-    async def migrate_chat(self, old_chat_id: str, new_chat_id: str) -> None:
-        await self._saved(self._store.move_chat(self._channel, old_chat_id, new_chat_id))
-
-    @staticmethod
-    async def _saved(work: Awaitable[Any]) -> None:
-        try:
-            await work
-        except StoreError as error:
-            raise NotAccepted(str(error)) from error
-
-
-def _mcp_servers(settings: Settings) -> list[McpServer]:
-    return [
-        McpServer(name, server.command, server.args, server.env, server.url)
-        for name, server in settings.mcp.servers.items()
-    ]
 
 
 class _RunQueue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -45,6 +46,9 @@ class AgentSettings(Section):
     max_rounds: int = Field(default=8, ge=1, le=64, description="tool rounds before an answer is asked for")
     idle_hours: float = Field(
         default=3.0, ge=0, allow_inf_nan=False, description="a chat rests this long: a new conversation; 0: never"
+    )
+    join_seconds: float = Field(
+        default=1.5, ge=0, le=30, allow_inf_nan=False, description="a part of an album or of a cut text waits for more"
     )
 
     @field_validator("timezone")
@@ -99,6 +103,30 @@ class SafetySettings(Section):
     confirm: Literal["risky", "always"] = "risky"
 
 
+class TranscribeSettings(Section):
+    """What puts recordings into words: a program, or a server that speaks OpenAI's protocol."""
+
+    command: tuple[str, ...] = Field(default=(), description="`{file}` is the recording, else it comes last")
+    base_url: str = ""
+    model: str = "whisper-1"
+    api_key: SecretStr = SecretStr("")
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.command or self.base_url)
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _words(cls, value: object) -> object:
+        return tuple(shlex.split(value)) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> TranscribeSettings:
+        if self.command and self.base_url:
+            raise ValueError("either `command` or `base_url`")
+        return self
+
+
 class ReadlogSettings(Section):
     keep: Literal["all", "allowed"] = "all"
 
@@ -149,6 +177,7 @@ class _Settings(Section):
     budget: BudgetSettings = BudgetSettings()
     readlog: ReadlogSettings = ReadlogSettings()
     safety: SafetySettings = SafetySettings()
+    transcribe: TranscribeSettings = TranscribeSettings()
     mcp: McpSettings = Field(default_factory=McpSettings)
     heartbeat: HeartbeatSettings = HeartbeatSettings()
     memory: MemorySettings = MemorySettings()

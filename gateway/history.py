@@ -8,7 +8,8 @@ from typing import Any
 
 from agent.lines import one_line
 from agent.types import EarlierCall, Message, ToolCall, ToolResult
-from gateway.store.types import HistoryCall, HistoryMessage
+from gateway.store.types import HistoryCall, HistoryMessage, Overheard
+from gateway.words import overheard
 
 NAME_CHARS = 60
 UNKNOWN = "interrupted, not known whether it ran"
@@ -20,7 +21,14 @@ def prompt_history(history: Sequence[HistoryMessage], conversation_id: str = "")
     With the conversation's id each message knows the reference that opens it again.
     """
     messages: list[Message] = []
+    lines: list[Overheard] = []
     for saved in history:
+        if saved.overheard is not None:
+            lines.append(saved.overheard)
+            continue
+        if lines:
+            messages.append(Message("user", overheard(lines), is_data=True))
+            lines = []
         if saved.role != "assistant":
             if saved.role == "user":
                 text = saved.text
@@ -39,6 +47,8 @@ def prompt_history(history: Sequence[HistoryMessage], conversation_id: str = "")
         final = saved.text if not saved.calls else "\n\n".join(text for text in saved.rounds[last_round:] if text)
         if final:
             messages.append(Message("assistant", final, ref=_ref(conversation_id, saved.n)))
+    if lines:
+        messages.append(Message("user", overheard(lines), is_data=True))
     return tuple(messages)
 
 

@@ -14,6 +14,7 @@ from channels.channel import Channel, NotAccepted
 from channels.message import Accepted, InboundMessage
 from gateway import commands
 from gateway.approvals import Approvals, is_button
+from gateway.arrivals import Arrivals
 from gateway.config import Settings
 from gateway.events import message_event, saved_event
 from gateway.limits import READLOG_LAG_SECONDS, SEND_PAUSES_SECONDS
@@ -21,7 +22,7 @@ from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.readlog import ReadLog
-from gateway.sentences import language_of
+from gateway.sentences import language_of, sentence
 from gateway.store import Store, StoreError
 from gateway.store.types import Delivery, NewMessage, Rights, Saved, TakenMessage
 
@@ -52,6 +53,7 @@ class Inbox:
         channels: Mapping[str, Channel],
         observers: Observers,
         approvals: Approvals,
+        arrivals: Arrivals,
         now: Callable[[], datetime],
     ) -> None:
         self._settings = settings
@@ -62,6 +64,7 @@ class Inbox:
         self._channels = channels
         self._observe = observers
         self._approvals = approvals
+        self._arrivals = arrivals
         self._now = now
         self._queue: Wake | None = None
         self._desk: commands.Desk | None = None
@@ -99,7 +102,12 @@ class Inbox:
         wanted = known and message.wants_answer and bool(message.attachments or not _is_blank(message.text))
         # An answer to an open question goes to the turn that asked, which is running.
         wanted = wanted and not is_answer and not is_button(message)
-        found = commands.parse(message.text) if wanted and message.origin == "person" else None
+        notice = message.notice if known else None
+        if wanted and self._arrivals.is_unheard(message):
+            wanted, notice = False, sentence("no_transcriber", language_of(message.text, self._settings.agent.language))
+        # A forwarded command is somebody else's.
+        is_typed = wanted and message.origin == "person" and message.forwarded_from is None
+        found = commands.parse(message.text) if is_typed else None
         return NewMessage(
             message=message,
             rights=rights,
@@ -108,7 +116,7 @@ class Inbox:
             cut=info.conversations,
             idle_ms=self._idle_ms,
             ends_conversation=found is not None and found[0].name == "new",
-            notice=message.notice if known else None,
+            notice=notice,
             saved_is_sent=info.saved_is_sent,
             now=self._now(),
         )
@@ -123,6 +131,8 @@ class Inbox:
             self._run(self._command(saved.seq))
         elif new.state == "waiting":
             assert self._queue is not None
+            if self._arrivals.took(new.message, saved):
+                return  # It is not whole yet: its log line is appended when it is.
             if self._queue.wake(saved.session_key, scheduled=new.message.origin == "scheduled"):
                 return  # The turn that begins now appends the log line first.
         self._log_soon(new.message.channel, saved.chat)
@@ -167,7 +177,7 @@ class Inbox:
             LOG.error("a command was not carried out: %s", error)
 
     async def _command(self, seq: int) -> None:
-        message = await self._store.command_message(seq)
+        message = await self._store.message(seq)
         found = commands.parse(message.text)
         assert found is not None
         assert self._desk is not None

@@ -4,6 +4,8 @@ TEXT_CHARS_MAX = 200_000
 """A longer text is cut here when a turn takes it; the saved message stays whole."""
 REQUEST_BYTES_MAX = 20 * 1024 * 1024
 HISTORY_MESSAGES_MAX = 60
+UNSEEN_MESSAGES_MAX = 50
+"""Of what others said in a group, so many messages go along when the agent is spoken to."""
 TURN_SECONDS_MAX = 900.0
 TURN_ATTEMPTS_MAX = 50
 """A turn that broke off this often with the program is given up, and its sender is told. Nobody can tell a turn that
@@ -50,3 +52,13 @@ DISK_BYTES_MIN = 100_000_000
 """With less free space `doctor` warns, and with less than this it calls it a fault."""
 REMOVE_BATCH_MESSAGES = 250
 """Taken out in one transaction by a removal; what else is to be saved waits no longer than for one of these."""
+QUOTE_CHARS_MAX = 4_000
+"""Of a text that a message replies to, so much goes along."""
+FETCHES_MAX = 16
+"""Files that are fetched at the same time."""
+FETCH_PAUSES_SECONDS = (1.0, 3.0, 10.0, 30.0, 60.0)
+"""Between tries to fetch a file while its channel has no line; after the last the message goes on without it."""
+JOINED_PARTS_MAX = 20
+"""A chat that sends one part after the other is waited for at most so many times `agent.join_seconds`."""
+TRANSCRIPT_CHARS_MAX = 50_000
+TRANSCRIBE_SECONDS_MAX = 300.0

@@ -14,6 +14,7 @@ from gateway.sentences import Language
 from gateway.store import Store
 from gateway.store.results import CallRow
 from gateway.store.types import Claim
+from gateway.words import said
 
 
 class Port:
@@ -82,7 +83,7 @@ class Port:
         heard = await self._store.hear(self._claim.turn_id, round)
         if heard:
             await self._readlog.caught_up(heard[0].address.channel, heard[0].address.chat_id)
-        return [message.text for message in heard]
+        return [words for message in heard if (words := said([message]))]
 
     async def calls_begin(self, round: int, text: str, calls: Sequence[ToolCall]) -> None:
         del self._rounds[round - 1 :]

@@ -6,9 +6,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from agent.types import Person, Turn, TurnPort, TurnResult
 from channels.channel import Channel
@@ -17,6 +16,7 @@ from gateway.approvals import Approvals
 from gateway.config import Settings
 from gateway.events import reply_event, saved_event
 from gateway.history import earlier_calls, prompt_history
+from gateway.lanes import Lane, RunEnded
 from gateway.limits import SEND_PAUSES_SECONDS, STOP_SECONDS_MAX, TEXT_CHARS_MAX, TURN_ATTEMPTS_MAX, TURN_SECONDS_MAX
 from gateway.observe import Observers
 from gateway.outbox import Outbox
@@ -26,34 +26,12 @@ from gateway.sentences import Language, language_of, sentence
 from gateway.store import Store, StoreError
 from gateway.store.results import Finished, Result
 from gateway.store.types import NOWHERE, Claim, address_of
+from gateway.words import foreign, said
 
 LOG = logging.getLogger(__name__)
 
 RunTurn = Callable[[Turn, TurnPort], Awaitable[TurnResult]]
 Quiet = Callable[[str], bool]
-
-
-class RunEnded(Protocol):
-    """The clock wants to know how its run ended."""
-
-    async def __call__(self, job: str, run_key: str, status: str, conversation_id: str, note: str) -> None: ...
-
-
-@dataclass(slots=True)
-class Lane:
-    """One session's place in the queue. `running` is the lane's work, `turn` the part of it that can be stopped.
-    `again`: something came while it ran. `said`: the text that the turn has shown so far."""
-
-    session_key: str
-    scheduled: bool
-    queued: bool = False
-    running: asyncio.Task[None] | None = None
-    turn: asyncio.Task[TurnResult] | None = None
-    claim: Claim | None = None
-    finishing: bool = False
-    again: bool = False
-    stop_reason: Literal["stopped", "shutdown"] | None = None
-    said: list[str] = field(default_factory=list[str])
 
 
 class Queue:
@@ -72,6 +50,7 @@ class Queue:
         now: Callable[[], datetime],
         *,
         is_quiet: Quiet,
+        is_held: Callable[[str], bool] = lambda session_key: False,
         turn_seconds_max: float = TURN_SECONDS_MAX,
         stop_seconds_max: float = STOP_SECONDS_MAX,
         retry_seconds: float = SEND_PAUSES_SECONDS[1],
@@ -86,6 +65,7 @@ class Queue:
         self._run_turn = run_turn
         self._now = now
         self._is_quiet = is_quiet
+        self._is_held = is_held
         self._turn_seconds_max = turn_seconds_max
         self._stop_seconds_max = stop_seconds_max
         self._retry_seconds = retry_seconds
@@ -194,7 +174,7 @@ class Queue:
         claim, lane.claim = lane.claim, None
         if claim is None:
             return await self._put_back(lane, counts=True)
-        text = "\n\n".join(message.text for message in claim.messages)
+        text = said(claim.messages)
         reply = sentence("fault", language_of(text, self._settings.agent.language))
         await self._finish(claim, TurnResult(claim.turn_id, "failed", reply, error=f"{type(error).__name__}: {error}"))
         return True
@@ -212,7 +192,8 @@ class Queue:
 
     async def _next_turn(self, lane: Lane) -> bool:
         """Runs one turn; True when there may be another one."""
-        claim = await self._store.take(lane.session_key, self._now())
+        # What is held is woken when it is whole.
+        claim = None if self._is_held(lane.session_key) else await self._store.take(lane.session_key, self._now())
         if claim is None:
             return False
         lane.claim = claim
@@ -263,7 +244,7 @@ class Queue:
 
     async def _run(self, lane: Lane, claim: Claim) -> TurnResult:
         """The turn's result; raises what the turn raised."""
-        text = "\n\n".join(message.text for message in claim.messages)
+        text = said(claim.messages)
         language = language_of(text, self._settings.agent.language)
         if claim.attempts > TURN_ATTEMPTS_MAX:
             LOG.error("turn %s broke off %d times and is given up", claim.turn_id, claim.attempts - 1)
@@ -284,7 +265,7 @@ class Queue:
             turn,
             claim,
             lane.said,
-            lambda: lane.again,
+            lambda: lane.again and not self._is_held(lane.session_key),
             lambda: lane.stop_reason == "stopped",
             store=self._store,
             readlog=self._readlog,
@@ -315,6 +296,7 @@ class Queue:
             allows=tuple(self.allowed_tools(first.address.chat_id)) if first.origin == "scheduled" else (),
             earlier_calls=earlier_calls(claim.reply_so_far),
             session_keys=claim.session_keys,
+            foreign=foreign(claim.messages, claim.unseen),
         )
 
     async def _finish(self, claim: Claim, result: TurnResult) -> None:

@@ -38,6 +38,22 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "en": "Four fifths of today's budget for the model are spent.",
         "ar": "صُرفت أربعة أخماس ميزانية النموذج لهذا اليوم.",
     },
+    "no_transcriber": {
+        "en": "I received your recording, but I cannot understand recordings here. Please write it as text.",
+        "ar": "وصلني تسجيلك الصوتي، لكنني لا أفهم التسجيلات الصوتية هنا. من فضلك اكتبه نصًّا.",
+    },
+    "not_understood": {
+        "en": "I received your recording, but could not put it into words. Please write it as text.",
+        "ar": "وصلني تسجيلك الصوتي، لكنني لم أستطع تحويله إلى نص. من فضلك اكتبه نصًّا.",
+    },
+    "file_too_big": {
+        "en": "I could not take {name}: it is larger than {limit} MB.",
+        "ar": "لم أستطع أخذ {name}: حجمه أكبر من {limit} ميغابايت.",
+    },
+    "file_gone": {
+        "en": "I could not fetch {name}. Please send it again.",
+        "ar": "لم أستطع جلب {name}. من فضلك أرسله مرة أخرى.",
+    },
     "fault": {
         "en": "Something went wrong on my side. Your message is kept; please try again. The log says more.",
         "ar": "حدث خطأ من جهتي. رسالتك محفوظة؛ أرجو المحاولة مرة أخرى. التفاصيل في السجل.",

@@ -53,9 +53,10 @@ class Amygdala:
     def classify(self, call: ToolCall, spec: ToolSpec, turn: Turn, read: Sequence[ToolCall] = ()) -> Verdict:
         """The word on one call: `block` beats `confirm` beats `safe` over all that is found, whatever the order.
 
-        `read`: the calls whose results, texts from outside, the model has read in this turn. After one of them every
-        call that changes something must be confirmed, for an order in such a text is nobody's order; commands that
-        are safe may follow commands. A tool above the person's rights is blocked.
+        `read`: the calls whose results, texts from outside, the model has read in this turn. After one of them, and
+        when words of others came with the turn, every call that changes something must be confirmed, for an order in
+        such a text is nobody's order; commands that are safe may follow commands. A tool above the person's rights is
+        blocked.
         """
         found = Findings()
         if spec.rights == "owner" and turn.person.rights != "owner":
@@ -73,8 +74,9 @@ class Amygdala:
                 found.add("confirm", "other_person")
             if self._always:
                 found.add("confirm", "always")
-            if read and not (harmless and all(earlier.name == call.name for earlier in read)):
-                found.add("confirm", "tainted", _sources(read))
+            foreign = [words.source for words in turn.foreign if not words.is_own]
+            if foreign or (read and not (harmless and all(earlier.name == call.name for earlier in read))):
+                found.add("confirm", "tainted", _sources(read, foreign))
         return found.verdict()
 
     def _search(self, call: ToolCall, found: Findings) -> None:
@@ -162,9 +164,9 @@ def shown(call: ToolCall, spec: ToolSpec | None = None, preview: str = "") -> st
     return "\n".join(lines)
 
 
-def _sources(read: Sequence[ToolCall]) -> str:
-    """Where the texts came from: the tools and what they were asked for."""
-    names: dict[str, None] = {}
+def _sources(read: Sequence[ToolCall], foreign: Sequence[str]) -> str:
+    """Where the texts came from: what came with the turn, the tools and what they were asked for."""
+    names: dict[str, None] = dict.fromkeys(one_line(source, 40) for source in foreign)
     for call in read:
         about = next((text for text in call.args.values() if isinstance(text, str) and text.strip()), "")
         names[f"{call.name} {one_line(about, 40)}".strip()] = None

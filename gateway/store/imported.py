@@ -152,4 +152,5 @@ def _row(
         "flags": to_json(list(item.flags)),
         "answer_to": None,
         "rounds": None,
+        "quote": None,
     }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 
-from channels.message import Address, InboundMessage
+from channels.message import KIND_OF, Address, Attachment, InboundMessage
 from gateway.store.indexing import Indexer
 from gateway.store.sql import SQL
 from gateway.store.types import (
@@ -18,6 +18,7 @@ from gateway.store.types import (
     NewMessage,
     Saved,
     address_text,
+    attachments_of,
     from_ms,
     safe_text,
     to_json,
@@ -223,9 +224,10 @@ def _message_row(
         "edits": message.edits,
         "forwarded_from": None if message.forwarded_from is None else safe_text(message.forwarded_from),
         "attachments": to_json([asdict(attachment) for attachment in message.attachments]),
-        "flags": None,
+        "flags": to_json(list(message.flags)),
         "answer_to": NOWHERE if message.answers_nowhere else address_text(message.answer_to),
         "rounds": None,
+        "quote": None if message.quote is None else safe_text(to_json(asdict(message.quote)) or ""),
     }
 
 
@@ -304,6 +306,7 @@ def agent_row(
         "flags": None,
         "answer_to": None,
         "rounds": None,
+        "quote": None,
     }
     return row, conversation
 
@@ -318,9 +321,13 @@ def add_notice(
     now: datetime,
     saved_is_sent: bool,
     role: str = "system",
+    attachments: Sequence[Attachment] = (),
 ) -> Delivery:
     """A `system` message in a conversation and its delivery row."""
     row, conversation = agent_row(connection, conversation_id, address, role, text, "answered", now)
+    row |= {"attachments": to_json([asdict(attachment) for attachment in attachments])}
+    if attachments:
+        row |= {"kind": KIND_OF[attachments[0].kind]}
     seq = add_message(connection, indexer, row, conversation)
     return add_delivery(connection, seq, row, key, address, None, now, "sent" if saved_is_sent else "planned")
 
@@ -334,6 +341,7 @@ def add_delivery(
     reply_to: str | None,
     now: datetime,
     state: Any,
+    replaces: str | None = None,
 ) -> Delivery:
     """The delivery row of a saved message; one that counts as sent by being saved gets its log entry at once."""
     sent_ids = [row["message_id"]] if state == "sent" else []
@@ -346,6 +354,7 @@ def add_delivery(
             "chat": address.chat_id,
             "thread": address.thread_id,
             "reply_to": reply_to,
+            "replaces": replaces,
             "state": state,
             "sent_ids": to_json(sent_ids),
             "reason": None,
@@ -369,4 +378,6 @@ def add_delivery(
         tuple(sent_ids),
         None,
         row["conversation_id"],
+        replaces,
+        attachments_of(row["attachments"]),
     )

@@ -38,10 +38,10 @@ SELECT coalesce(max(version), 0) + 1 FROM message
 -- name: add_message
 INSERT INTO message (version, conversation_id, n, session_key, channel, chat, thread, message_id, dedupe_key, role, kind,
   sender_id, sender_name, rights, origin, text, at, saved_at, state, command, turn_id, reply_to, edits, forwarded_from,
-  attachments, flags, answer_to, rounds)
+  attachments, flags, answer_to, rounds, quote)
 VALUES (:version, :conversation_id, :n, :session_key, :channel, :chat, :thread, :message_id, :dedupe_key, :role, :kind,
   :sender_id, :sender_name, :rights, :origin, :text, :at, :saved_at, :state, :command, :turn_id, :reply_to, :edits,
-  :forwarded_from, :attachments, :flags, :answer_to, :rounds)
+  :forwarded_from, :attachments, :flags, :answer_to, :rounds, :quote)
 
 -- name: edit_message
 UPDATE message SET text = :text, original_text = coalesce(original_text, text), version = :version WHERE seq = :seq
@@ -53,8 +53,9 @@ UPDATE message SET state = 'cancelled', version = :version WHERE seq = :seq AND 
 INSERT INTO log_entry (channel, chat, message_seq, delivery_key) VALUES (:channel, :chat, :message_seq, :delivery_key)
 
 -- name: add_delivery
-INSERT INTO delivery (key, message_seq, channel, chat, thread, reply_to, state, sent_ids, reason, created_at, updated_at)
-VALUES (:key, :message_seq, :channel, :chat, :thread, :reply_to, :state, :sent_ids, :reason, :now, :now)
+INSERT INTO delivery (key, message_seq, channel, chat, thread, reply_to, replaces, state, sent_ids, reason, created_at,
+  updated_at)
+VALUES (:key, :message_seq, :channel, :chat, :thread, :reply_to, :replaces, :state, :sent_ids, :reason, :now, :now)
 
 -- name: waiting_sessions
 SELECT session_key, min(origin) AS origin FROM message WHERE state IN ('waiting', 'running') AND command IS NULL
@@ -109,7 +110,8 @@ UPDATE tool_call SET outcome = 'interrupted', ended_at = :now
 WHERE outcome IS NULL AND message_seq = (SELECT reply_seq FROM turn WHERE id = :id)
 
 -- name: history
-SELECT seq, n, role, sender_name, text, turn_id, round, rounds, call_count, at, rights, (
+SELECT seq, n, role, kind, sender_id, sender_name, text, turn_id, round, rounds, call_count, at, rights, state,
+  attachments, (
     SELECT asked.rights FROM message AS asked WHERE asked.turn_id = message.turn_id AND asked.role = 'user' LIMIT 1
   ) AS asked_by
 FROM message
@@ -151,17 +153,17 @@ UPDATE turn SET state = :state, ended_at = :now, error = :error, input_tokens = 
   output_tokens = :output_tokens WHERE id = :id
 
 -- name: open_deliveries
-SELECT delivery.*, message.text, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
+SELECT delivery.*, message.text, message.attachments, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
 WHERE delivery.state IN ('planned', 'sending', 'retry', 'unknown', 'failed')
   AND delivery.state IN ('planned', 'sending', 'retry') ORDER BY delivery.created_at, delivery.message_seq
 
 -- name: shown_deliveries
-SELECT delivery.*, message.text, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
+SELECT delivery.*, message.text, message.attachments, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
 WHERE delivery.state IN ('planned', 'sending', 'retry', 'unknown', 'failed')
 ORDER BY delivery.created_at, delivery.message_seq LIMIT 500
 
 -- name: delivery_by_key
-SELECT delivery.*, message.text, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
+SELECT delivery.*, message.text, message.attachments, message.conversation_id FROM delivery JOIN message ON message.seq = delivery.message_seq
 WHERE delivery.key = :key
 
 -- name: move_delivery

@@ -1,7 +1,7 @@
-"""The named sentences of queries.sql and removal.sql, loaded once."""
+"""The named sentences of the `.sql` files, loaded once."""
 
 from __future__ import annotations
 
 from gateway.store.database import HERE, load_queries
 
-SQL = load_queries(HERE / "queries.sql") | load_queries(HERE / "removal.sql")
+SQL = {name: text for file in sorted(HERE.glob("*.sql")) for name, text in load_queries(file).items()}

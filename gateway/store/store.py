@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from agent.usage import ModelCall
 from channels.message import Address, ExportedMessage
 from gateway.limits import REMOVE_BATCH_MESSAGES
-from gateway.store import deliveries, imported, inbound, loglines, removal, reports, results, turns
+from gateway.store import arriving, deliveries, imported, inbound, loglines, removal, reports, results, turns
 from gateway.store.database import Database, size_bytes
 from gateway.store.indexing import Indexer
 from gateway.store.inspecting import IndexFacts, index_facts, index_faults
@@ -137,9 +137,19 @@ class Store:
 
     async def command_message(self, seq: int) -> TakenMessage:
         """The message of a saved command."""
+    async def message(self, seq: int) -> TakenMessage:
+        """A saved message of a person."""
         return await self._database.read(
             lambda c: turns.taken(c.execute(SQL["message_by_seq"], {"seq": seq}).fetchone())
         )
+
+    async def unfetched(self) -> list[TakenMessage]:
+        """Waiting messages whose files were not fetched, or whose recording has no words yet."""
+        return await self._database.read(arriving.unfetched)
+
+    async def arrived(self, result: arriving.Arrived, saved_is_sent: bool) -> Delivery | None:
+        """What came of a message's files, and the notice about it, if there is one."""
+        return await self._database.write(lambda c: arriving.arrived(c, self._indexer, result, saved_is_sent))
 
     async def command_done(
         self, seq: int, conversation_id: str, address: Address, text: str, saved_is_sent: bool, now: datetime

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from channels.message import Address
-from gateway.limits import HISTORY_MESSAGES_MAX
-from gateway.store.inbound import (
-    next_version,
-)
+from channels.message import Address, Quote
+from gateway.limits import HISTORY_MESSAGES_MAX, UNSEEN_MESSAGES_MAX
+from gateway.store.inbound import next_version
 from gateway.store.sql import SQL
 from gateway.store.types import (
     Claim,
     HistoryCall,
     HistoryMessage,
+    Overheard,
     TakenMessage,
+    attachments_of,
     from_ms,
     to_ms,
 )
@@ -67,9 +67,10 @@ def take(connection: sqlite3.Connection, session_key: str, now: datetime) -> Cla
         session_key,
         first["conversation_id"],
         tuple(taken(row) for row in together),
-        _history(connection, first["conversation_id"], first["n"], is_owner=first["rights"] == "owner"),
+        _history(connection, first),
         _reply_so_far(connection, turn_id),
         _own_sessions(connection, first),
+        _unseen(connection, taken(first)),
     )
 
 
@@ -112,25 +113,59 @@ def taken(row: sqlite3.Row) -> TakenMessage:
         row["text"],
         from_ms(row["at"]),
         row["answer_to"],
-        tuple(json.loads(row["attachments"] or "[]")),
+        attachments_of(row["attachments"]),
+        row["kind"],
+        row["forwarded_from"],
+        None if row["quote"] is None else Quote(**json.loads(row["quote"])),
+        tuple(json.loads(row["flags"] or "[]")),
     )
 
 
-def _history(
-    connection: sqlite3.Connection, conversation_id: str, before_n: int, *, is_owner: bool
-) -> tuple[HistoryMessage, ...]:
-    """What was said before. In a group the owner is told which words are others', and they are not told what the
-    owner's tools found."""
+def _unseen(connection: sqlite3.Connection, message: TakenMessage) -> tuple[Overheard, ...]:
+    """What went on in a group before the agent was spoken to."""
+    if message.is_private or message.origin != "person":
+        return ()
     rows = connection.execute(
-        SQL["history"], {"conversation_id": conversation_id, "n": before_n, "limit": HISTORY_MESSAGES_MAX}
+        SQL["unseen"],
+        {"conversation_id": message.conversation_id, "n": message.n, "limit": UNSEEN_MESSAGES_MAX},
     ).fetchall()
-    return tuple(_as_heard(_history_message(connection, row), row, is_owner) for row in reversed(rows))
+    return tuple(map(_overheard, reversed(rows)))
 
 
-def _as_heard(message: HistoryMessage, row: sqlite3.Row, is_owner: bool) -> HistoryMessage:
+def _overheard(row: sqlite3.Row) -> Overheard:
+    files = attachments_of(row["attachments"])
+    return Overheard(row["sender_id"], row["sender_name"], row["text"], row["kind"], from_ms(row["at"]), files)
+
+
+def _history(connection: sqlite3.Connection, first: sqlite3.Row) -> tuple[HistoryMessage, ...]:
+    """What was said before. In a group each is told which words are another's, and others are not told what the
+    owner's tools found; what nobody said to the agent stands there once it was seen."""
+    values = {"conversation_id": first["conversation_id"], "n": first["n"], "limit": HISTORY_MESSAGES_MAX}
+    rows = connection.execute(SQL["history"], values).fetchall()
+    is_group = first["chat"] != first["sender_id"]
+    if is_group:
+        # What came last and was not seen yet goes with the turn itself.
+        for place, row in enumerate(rows):
+            if row["turn_id"] is not None and row["role"] == "user":
+                rows = [other for other in rows[:place] if not _is_overheard(other)] + rows[place:]
+                break
+        else:
+            rows = [row for row in rows if not _is_overheard(row)]
+    return tuple(_as_heard(_history_message(connection, row), row, first) for row in reversed(rows))
+
+
+def _is_overheard(row: sqlite3.Row) -> bool:
+    return row["role"] == "user" and row["state"] == "observed"
+
+
+def _as_heard(message: HistoryMessage, row: sqlite3.Row, first: sqlite3.Row) -> HistoryMessage:
+    is_owner = first["rights"] == "owner"
     if not is_owner and row["asked_by"] == "owner":
         return replace(message, rounds=(), calls=())
-    if is_owner and message.role == "user" and row["rights"] != "owner":
+    if _is_overheard(row) and first["chat"] != first["sender_id"]:
+        return replace(message, overheard=_overheard(row))
+    is_other = row["rights"] != "owner" if is_owner else row["sender_id"] != first["sender_id"]
+    if message.role == "user" and is_other:
         return replace(message, said_by=message.sender_name or "somebody")
     return message
 
@@ -172,7 +207,11 @@ def _reply_so_far(connection: sqlite3.Connection, turn_id: str) -> HistoryMessag
 
 
 def hear(connection: sqlite3.Connection, turn_id: str, round_number: int) -> tuple[TakenMessage, ...]:
-    """What the same person wrote in the same conversation since the turn began: it belongs to the turn from now on."""
+    """What the same person wrote in the same conversation since the turn began: it belongs to the turn from now on.
+
+    What holds more than words of this person (files, forwarded or quoted words of others) is taken next, with all that
+    belongs to it.
+    """
     turn = connection.execute(SQL["turn_by_id"], {"id": turn_id}).fetchone()
     mine = connection.execute(SQL["messages_of_turn"], {"turn_id": turn_id}).fetchone()
     if turn is None or mine is None or mine["origin"] == "scheduled":
@@ -183,11 +222,19 @@ def hear(connection: sqlite3.Connection, turn_id: str, round_number: int) -> tup
     for row in waiting:
         if row["sender_id"] != speaker["sender_id"] or row["conversation_id"] != turn["conversation_id"]:
             break
+        if not _is_plain(row):
+            break
         heard.append(row)
     version = next_version(connection)
     for offset, row in enumerate(heard):
         claim_row(connection, row["seq"], turn_id, round_number, version + offset)
     return tuple(taken(row) for row in heard)
+
+
+def _is_plain(row: sqlite3.Row) -> bool:
+    if row["attachments"] or row["forwarded_from"]:
+        return False
+    return row["quote"] is None or bool(json.loads(row["quote"])["is_own"])
 
 
 def release(connection: sqlite3.Connection, turn_id: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from channels.message import Address, InboundMessage
+from channels.message import Address, Attachment, InboundMessage, Quote
 
 Rights = Literal["owner", "allowed", "stranger"]
 MessageState = Literal["waiting", "running", "answered", "cancelled", "failed", "expired", "observed"]
@@ -41,6 +41,11 @@ def safe_text(text: str) -> str:
 def to_json(value: Any) -> str | None:
     """JSON text of a list or object, None for an empty one."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else None
+
+
+def attachments_of(column: str | None) -> tuple[Attachment, ...]:
+    """The files in the column `attachments`."""
+    return tuple(Attachment(**one) for one in json.loads(column or "[]"))
 
 
 def shown_attachments(column: str | None) -> list[dict[str, Any]]:
@@ -116,7 +121,28 @@ class TakenMessage:
     text: str
     at: datetime
     answer_to: str | None
-    attachments: tuple[Mapping[str, Any], ...]
+    attachments: tuple[Attachment, ...]
+    kind: str = "text"
+    forwarded_from: str | None = None
+    quote: Quote | None = None
+    flags: tuple[str, ...] = ()
+
+    @property
+    def is_private(self) -> bool:
+        """A private chat has its person's id."""
+        return self.address.chat_id == self.sender_id
+
+
+@dataclass(frozen=True, slots=True)
+class Overheard:
+    """What was said in a group and not to the agent. `files`: what came with it, by kind and name."""
+
+    sender_id: str
+    sender_name: str
+    text: str
+    kind: str
+    at: datetime
+    files: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +163,7 @@ class HistoryCall:
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
     """An earlier message of the conversation, oldest first in a list. `said_by`: who said it, where that is not the
-    owner and the owner asks."""
+    person who asks now. `overheard`: it was not said to the agent."""
 
     n: int
     role: str
@@ -149,6 +175,7 @@ class HistoryMessage:
     calls: tuple[HistoryCall, ...]
     at: datetime | None = None
     said_by: str = ""
+    overheard: Overheard | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +191,20 @@ class Claim:
     reply_so_far: HistoryMessage | None
     session_keys: tuple[str, ...] = ()
     """The sessions in which an allowed person wrote; empty for the owner, who sees all."""
+    unseen: tuple[Overheard, ...] = ()
+    """What others said in a group since the agent last took a message there, oldest first."""
 
     @property
     def files(self) -> tuple[str, ...]:
         """The workspace paths of what came with the messages."""
         attachments = (attachment for message in self.messages for attachment in message.attachments)
-        return tuple(str(attachment["path"]) for attachment in attachments if attachment.get("path"))
+        return tuple(attachment.path for attachment in attachments if attachment.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One logical reply on its way. `text` is the Markdown of its message."""
+    """One logical reply on its way. `text` is the Markdown of its message, `replaces` the message whose place it takes
+    (the live draft it was shown as before)."""
 
     key: str
     message_seq: int
@@ -187,6 +217,8 @@ class Delivery:
     sent_ids: tuple[str, ...]
     reason: str | None
     conversation_id: str
+    replaces: str | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,4 +245,6 @@ def delivery_of(row: sqlite3.Row) -> Delivery:
         sent_ids=tuple(json.loads(row["sent_ids"] or "[]")),
         reason=row["reason"],
         conversation_id=row["conversation_id"],
+        replaces=row["replaces"],
+        attachments=attachments_of(row["attachments"]),
     )

@@ -14,6 +14,7 @@ from agent.types import Turn, TurnPort, TurnResult
 from channels.message import InboundMessage
 from channels.scheduled.quiet import is_quiet
 from gateway.approvals import Approvals
+from gateway.arrivals import Arrivals
 from gateway.config import Settings
 from gateway.health import Health
 from gateway.inbox import Inbox
@@ -24,6 +25,7 @@ from gateway.people import People
 from gateway.queue import Queue
 from gateway.readlog import ReadLog, file_name, read_lines
 from gateway.store import Store
+from gateway.transcribe import Transcriber
 from tests.fakes.channel import FakeChannel
 from tests.fakes.waiting import until
 
@@ -101,6 +103,16 @@ class Hub:
         self.approvals = Approvals(
             self.store, self.outbox, self.channels, people, self.observers, utc_now, seconds_max=approval_seconds_max
         )
+        self.arrivals = Arrivals(
+            settings,
+            self.store,
+            self.channels,
+            self.readlog,
+            self.outbox,
+            self.observers,
+            Transcriber(settings.transcribe, home / "workspace"),
+            utc_now,
+        )
         self.queue = Queue(
             settings,
             self.store,
@@ -112,6 +124,7 @@ class Hub:
             run_turn,
             utc_now,
             is_quiet=is_quiet,
+            is_held=self.arrivals.is_held,
             **queue,
         )
         self.inbox = Inbox(
@@ -123,8 +136,10 @@ class Hub:
             self.channels,
             self.observers,
             self.approvals,
+            self.arrivals,
             utc_now,
         )
+        self.arrivals.connect(self.queue.wake)
         self.inbox.connect(self.queue, Desk(self.queue))
 
     async def start(self) -> None:
@@ -133,10 +148,12 @@ class Hub:
         while await self.store.catch_up_index():
             pass
         await self.outbox.recover()
+        await self.arrivals.recover()
         await self.queue.recover()
         await self.inbox.recover()
 
     async def stop(self) -> None:
+        await self.arrivals.close()
         await self.queue.close()
         await self.outbox.close()
         await self.inbox.close()
@@ -160,7 +177,7 @@ class Hub:
         await until(self._idle)
 
     async def _idle(self) -> bool:
-        busy = self.queue.running or self.outbox.depth or self.inbox.busy
+        busy = self.queue.running or self.outbox.depth or self.inbox.busy or self.arrivals.busy
         return not busy and await self.nothing_waits()
 
     async def nothing_waits(self) -> bool:

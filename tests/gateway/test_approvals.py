@@ -184,8 +184,12 @@ async def test_other_words_are_an_ordinary_message_for_the_turn_that_asks(tmp_pa
         await core.say("forwarded yes", forwarded_from="Sara")
         assert len(core.approvals.pending()) == 1
         await core.say("yes")
+        await asked(core, 2)
+        await core.say("no")
         await core.quiet()
-        assert core.channel.texts[1:] == ["clean up: True / yes, but keep the pictures / forwarded yes"]
+        assert core.channel.texts[1] == "clean up: True / yes, but keep the pictures"
+        # Words of others are not heard in passing: they get a turn in which they are fenced.
+        assert core.channel.texts[3] == "[forwarded a message of Sara]: False"
 
 
 async def test_a_yes_before_the_question_was_sent_is_not_for_it(tmp_path: Path) -> None:

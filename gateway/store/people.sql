@@ -1,0 +1,49 @@
+-- What comes in beyond words: groups, files, live drafts; and people who are let in.
+
+-- name: unseen
+-- What others said in a group since the agent last took a message there.
+SELECT kind, sender_id, sender_name, text, at, attachments FROM message
+WHERE conversation_id = :conversation_id AND n < :n AND role = 'user' AND state = 'observed' AND n > coalesce((
+    SELECT taken.n FROM message AS taken WHERE taken.conversation_id = :conversation_id AND taken.n < :n
+      AND taken.turn_id IS NOT NULL AND taken.role = 'user' ORDER BY taken.n DESC LIMIT 1
+  ), 0)
+ORDER BY n DESC LIMIT :limit
+
+-- name: unfetched
+SELECT * FROM message WHERE state IN ('waiting', 'running') AND state = 'waiting' AND command IS NULL
+  AND (instr(attachments, '"remote":"') > 0
+    OR text = '' AND (instr(attachments, '"kind":"voice"') > 0 OR instr(attachments, '"kind":"audio"') > 0))
+ORDER BY seq
+
+-- name: set_files
+UPDATE message SET attachments = :attachments, text = coalesce(:text, text), version = :version,
+  flags = CASE WHEN :flag IS NULL THEN flags ELSE json_insert(coalesce(flags, '[]'), '$[#]', :flag) END
+WHERE seq = :seq
+
+-- name: set_observed
+UPDATE message SET state = 'observed', version = :version WHERE seq = :seq AND state = 'waiting'
+
+-- name: set_draft
+UPDATE turn SET draft = :draft WHERE id = :id AND state = 'running'
+
+-- name: people
+SELECT channel, id, name, since FROM person ORDER BY since, channel, id
+
+-- name: add_person
+INSERT INTO person (channel, id, name, since) VALUES (:channel, :id, :name, :now)
+ON CONFLICT DO UPDATE SET name = CASE WHEN excluded.name = '' THEN person.name ELSE excluded.name END
+
+-- name: remove_person
+DELETE FROM person WHERE channel = :channel AND id = :id
+
+-- name: pairings
+SELECT code, channel, id, name, expires_at FROM pairing WHERE expires_at > :now ORDER BY expires_at
+
+-- name: add_pairing
+INSERT INTO pairing (code, channel, id, name, expires_at) VALUES (:code, :channel, :id, :name, :expires_at)
+
+-- name: remove_pairing
+DELETE FROM pairing WHERE code = :code OR expires_at <= :now
+
+-- name: chat_moves
+SELECT channel, old_chat, new_chat FROM chat_move
