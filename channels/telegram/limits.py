@@ -2,6 +2,24 @@
 
 TEXT_UNITS_MAX = 4096
 """UTF-16 code units of one message, counted after the formatting became entities."""
+CUT_UNITS_MIN = 3_600
+"""Telegram's programs cut a long text at its last good border before TEXT_UNITS_MAX: a text of at least so many units
+may go on in the next message."""
+CAPTION_UNITS_MAX = 1_024
+DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024
+"""What api.telegram.org gives out; a Bot API server of one's own gives out all."""
+OWN_SERVER_DOWNLOAD_BYTES_MAX = 500_000_000
+UPLOAD_BYTES_MAX = 50_000_000
+PHOTO_BYTES_MAX = 10_000_000
+"""A larger picture goes out as a file."""
+FILE_SECONDS = 600.0
+"""What the way of one file may take."""
+CHUNK_BYTES = 64 * 1024
+DRAFT_SECONDS = 1.5
+"""Telegram takes about one message a second in a chat, edits included, and twenty a minute in a group."""
+SILENCE_SECONDS_MAX = 180.0
+WEBHOOK_LOOK_SECONDS = 60.0
+WEBHOOK_BYTES_MAX = 1024 * 1024
 ENTITIES_MAX = 100
 """Telegram drops or refuses what is formatted beyond this many entities in one message."""
 UPDATES_MAX = 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncGenerator
 from typing import Any, cast
 
 import aiohttp
@@ -21,13 +22,22 @@ from telegram.request import BaseRequest, RequestData
 
 from channels.telegram.limits import (
     ANSWER_SECONDS,
+    CHUNK_BYTES,
     CONNECT_SECONDS,
+    FILE_SECONDS,
     IDLE_CONNECTION_SECONDS,
     POLL_MARGIN_SECONDS,
     UPDATES_MAX,
 )
 
-UPDATE_KINDS = ("message", "edited_message", "channel_post", "edited_channel_post")
+UPDATE_KINDS = (
+    "message",
+    "edited_message",
+    "channel_post",
+    "edited_channel_post",
+    "callback_query",
+    "message_reaction",
+)
 
 _BEFORE_SENDING = (
     aiohttp.ClientConnectorError,
@@ -64,6 +74,16 @@ class RawBot(Bot):
             {"offset": offset, "limit": UPDATES_MAX, "timeout": timeout_seconds, "allowed_updates": UPDATE_KINDS},
             read_timeout=timeout_seconds + POLL_MARGIN_SECONDS,
         )
+
+    async def file_path(self, file_id: str) -> Any:
+        """Where a file can be downloaded, as getFile says it. Raises TelegramError."""
+        answer = await self._post("getFile", {"file_id": file_id})
+        return cast("dict[str, Any]", answer).get("file_path") if isinstance(answer, dict) else None
+
+    async def webhook_state(self) -> dict[str, Any]:
+        """What getWebhookInfo answers. Raises TelegramError."""
+        answer = await self._post("getWebhookInfo", {})
+        return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
 
 
 class AiohttpRequest(BaseRequest):
@@ -114,13 +134,14 @@ class AiohttpRequest(BaseRequest):
         if self._session is None:
             raise NotSent("the connection is closed")
         seconds = ANSWER_SECONDS if read_timeout is BaseRequest.DEFAULT_NONE else float(read_timeout)
-        parameters = request_data.parameters if request_data else {}
+        has_files = request_data is not None and request_data.contains_files
+        seconds = FILE_SECONDS if has_files else seconds
         try:
             async with self._session.request(
                 method,
                 url,
-                data=json.dumps(parameters, ensure_ascii=False).encode(),
-                headers={"Content-Type": "application/json"},
+                data=_body(request_data),
+                headers={} if has_files else {"Content-Type": "application/json"},
                 timeout=aiohttp.ClientTimeout(
                     total=CONNECT_SECONDS + seconds, connect=CONNECT_SECONDS, sock_read=seconds
                 ),
@@ -135,6 +156,22 @@ class AiohttpRequest(BaseRequest):
         if not 200 <= status <= 299:
             raise _refusal(status, payload.replace(self._token.encode(), b"<token>"), wait)
         return status, payload
+
+    async def download(self, url: str) -> AsyncGenerator[bytes]:
+        """The bytes of a file, as they come. Raises TelegramError."""
+        if self._session is None:
+            raise NotSent("the connection is closed")
+        timeout = aiohttp.ClientTimeout(total=FILE_SECONDS, connect=CONNECT_SECONDS, sock_read=ANSWER_SECONDS)
+        try:
+            async with self._session.get(url, timeout=timeout, allow_redirects=False) as response:
+                if response.status != 200:
+                    wait = response.headers.get("Retry-After", "")
+                    payload = await response.content.read(CHUNK_BYTES)
+                    raise _refusal(response.status, payload.replace(self._token.encode(), b"<token>"), wait)
+                async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+                    yield chunk
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise NotSent(self._sentence(error)) from self._harmless(error)
 
     def _sentence(self, error: Exception) -> str:
         text = str(error).replace(self._token, "<token>")
@@ -155,6 +192,16 @@ class AiohttpRequest(BaseRequest):
         if "result" not in answer:
             raise LineBroke("the answer is not one of the Bot API")
         return answer
+
+
+def _body(request_data: RequestData | None) -> bytes | aiohttp.FormData:
+    """The parameters as JSON; with files as a form, which is sent while it is read."""
+    if request_data is None or not request_data.contains_files:
+        return json.dumps(request_data.parameters if request_data else {}, ensure_ascii=False).encode()
+    form = aiohttp.FormData(request_data.json_parameters)
+    for name, (file_name, content, mime) in request_data.multipart_data.items():
+        form.add_field(name, content, filename=file_name, content_type=mime)
+    return form
 
 
 def _refusal(status: int, payload: bytes, wait: str) -> TelegramError:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+PUBLIC_SERVER = "https://api.telegram.org"
 
 
 class TelegramSettings(BaseModel):
@@ -14,11 +16,12 @@ class TelegramSettings(BaseModel):
 
     enabled: bool = False
     token: SecretStr = SecretStr("")
-    base_url: str = Field(default="https://api.telegram.org", description="root of the Bot API, without /bot")
-    mode: Literal["polling"] = "polling"
+    base_url: str = Field(default=PUBLIC_SERVER, description="root of the Bot API, without /bot")
+    mode: Literal["polling", "webhook"] = "polling"
+    webhook_url: str = Field(default="", description="this server's address as the internet sees it")
     owner: str = Field(default="", description="your numeric user id")
     allow: tuple[str, ...] = Field(default=(), description="numeric user ids that may talk to the agent")
-    strangers: Literal["silent"] = "silent"
+    strangers: Literal["silent", "pair"] = "silent"
     groups: tuple[str, ...] = Field(default=(), description="group ids the agent answers in")
     require_mention: bool = True
 
@@ -32,6 +35,12 @@ class TelegramSettings(BaseModel):
     def _id_texts(cls, value: object) -> object:
         return tuple(str(item) for item in value) if isinstance(value, list | tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
+    @model_validator(mode="after")
+    def _reachable(self) -> TelegramSettings:
+        if self.enabled and self.mode == "webhook" and not self.webhook_url.startswith(("https://", "http://")):
+            raise ValueError("a `webhook_url` (https://...) with mode `webhook`")
+        return self
+
     @property
     def owner_ids(self) -> frozenset[str]:
         return frozenset({self.owner} if self.owner else ())
@@ -44,3 +53,8 @@ class TelegramSettings(BaseModel):
     def home_chat(self) -> str:
         """The private chat with the owner: its id is the owner's."""
         return self.owner
+
+    @property
+    def reachable_chats(self) -> frozenset[str]:
+        """The chats that anything may be sent to, besides those of people who were let in later."""
+        return self.owner_ids | self.allowed_ids | frozenset(self.groups)

@@ -7,19 +7,31 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from channels.message import Attachment, InboundMessage, Kind
-from channels.text import clean
+from channels.message import InboundMessage
+from channels.telegram.content import (
+    BadUpdate,
+    Json,
+    author,
+    full_name,
+    number,
+    origin_name,
+    quoted_files,
+    raw,
+    read_content,
+    read_quote,
+    replied_to,
+    text_of,
+    whole,
+)
+from channels.telegram.limits import CUT_UNITS_MIN, TEXT_UNITS_MAX
+from channels.text import clean, length
+
+__all__ = ["BadUpdate", "Bot", "GroupRules", "Migration", "Pressed", "read_update"]
 
 GENERAL_TOPIC = "1"
 """The topic every forum has; Telegram refuses it as an address, its messages go to the group itself."""
-
-Json = Mapping[str, Any]
-
-
-class BadUpdate(ValueError):
-    """An update that is not what the Bot API promises; `str()` says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,46 +58,44 @@ class Migration:
     new_chat_id: str
 
 
-_Media = Literal["photo", "voice", "audio", "video", "file", "sticker"]
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """A button was pressed; `query_id` is to be answered, so that the button stops waiting."""
 
-# Field of the message -> kind of the message and of the attachment. An animation comes as a document too: first wins.
-_MEDIA: tuple[tuple[str, Kind, _Media], ...] = (
-    ("voice", "voice", "voice"),
-    ("audio", "file", "audio"),
-    ("video", "video", "video"),
-    ("video_note", "video", "video"),
-    ("animation", "video", "video"),
-    ("photo", "photo", "photo"),
-    ("sticker", "sticker", "sticker"),
-    ("document", "file", "file"),
-)
-# Content we have no words for: said so to who sent it. What is in no list here is a service message.
-_OTHER_CONTENT = ("story", "paid_media", "game", "checklist", "invoice", "giveaway")
+    query_id: str
+    message: InboundMessage
 
-_NOTICES: dict[str, dict[str, str]] = {
-    "voice": {
-        "en": "I received your voice message, but I cannot understand recordings yet. Please write it as text.",
-        "ar": "وصلتني رسالتك الصوتية، لكنني لا أفهم التسجيلات الصوتية بعد. من فضلك اكتب ما تريد نصًّا.",
-    },
-    "file": {
-        "en": "I received it, but I cannot open pictures and files yet. Please write what you want as text.",
-        "ar": "وصلني ما أرسلته، لكنني لا أستطيع فتح الصور والملفات بعد. من فضلك اكتب ما تريد نصًّا.",
-    },
+
+Item = InboundMessage | Migration | Pressed
+
+_NOTICE = {
+    "en": "I received it, but I cannot read this kind of message. Please write what you want as text.",
+    "ar": "وصلني ما أرسلته، لكنني لا أستطيع قراءة هذا النوع من الرسائل. من فضلك اكتب ما تريد نصًّا.",
 }
 
 
-def read_update(update: Json, bot: Bot, rules: GroupRules, received_at: datetime) -> InboundMessage | Migration | None:
-    """The message in an update, the migration it announces, or None when there is nothing for us in it.
+def read_update(
+    update: Json, bot: Bot, rules: GroupRules, received_at: datetime, *, album_is_addressed: bool = False
+) -> Item | None:
+    """What an update says to us, or None when there is nothing for us in it.
 
-    `received_at` stands in where the update has no date. Raises BadUpdate.
+    `received_at` stands in where the update has no date. `album_is_addressed`: another part of its album mentions us.
+    Raises BadUpdate.
     """
     for field in ("message", "channel_post"):
         if field in update:
-            return _read(_object(update, field), bot, rules, received_at)
+            return _read(whole(update, field), bot, rules, received_at, album_is_addressed)
     for field in ("edited_message", "edited_channel_post"):
         if field in update:
-            edit = _read(_object(update, field), bot, rules, received_at)
-            return _as_edit(edit, _whole_number(update, "update_id")) if isinstance(edit, InboundMessage) else None
+            message = whole(update, field)
+            if "location" in message:
+                return None  # A live location moves on.
+            edit = _read(message, bot, rules, received_at, album_is_addressed)
+            return _as_edit(edit, number(update, "update_id")) if isinstance(edit, InboundMessage) else None
+    if "callback_query" in update:
+        return _pressed(whole(update, "callback_query"), received_at)
+    if "message_reaction" in update:
+        return _reaction(whole(update, "message_reaction"), number(update, "update_id"), received_at)
     return None
 
 
@@ -102,52 +112,76 @@ def album_of(update: Json) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _read(message: Json, bot: Bot, rules: GroupRules, received_at: datetime) -> InboundMessage | Migration | None:
-    chat = _object(message, "chat")
-    chat_id = str(_whole_number(chat, "id"))
+def speaks_to(update: Json, bot: Bot) -> bool:
+    """Whether the message in an update mentions us or replies to us. Raises BadUpdate."""
+    message = whole(update, "message")
+    return _addressed(message, raw(message, "text" if "text" in message else "caption"), bot)[1]
+
+
+def _read(
+    message: Json, bot: Bot, rules: GroupRules, received_at: datetime, album_is_addressed: bool
+) -> InboundMessage | Migration | None:
+    chat = whole(message, "chat")
+    chat_id = str(number(chat, "id"))
     if "migrate_to_chat_id" in message:
-        return Migration(chat_id, str(_whole_number(message, "migrate_to_chat_id")))
+        return Migration(chat_id, str(number(message, "migrate_to_chat_id")))
     if "migrate_from_chat_id" in message:
-        return Migration(str(_whole_number(message, "migrate_from_chat_id")), chat_id)
-    found = _content(message)
+        return Migration(str(number(message, "migrate_from_chat_id")), chat_id)
+    found = read_content(message)
     sender_id, sender_name, is_bot = _sender(message, chat)
     if found is None or sender_id == bot.id:
         return None
-    kind, text, attachments = found
     is_group = chat.get("type") != "private"
-    text, is_mention, for_another = _addressed(message, text, bot)
-    wanted = not is_bot and not for_another and chat.get("type") != "channel"
+    text, is_mention, for_another = _addressed(message, found.text, bot)
+    is_mention = is_mention or album_is_addressed
+    wanted = not is_bot and not for_another
     if is_group:
         wanted = wanted and chat_id in rules.groups and (is_mention or not rules.require_mention)
-    answer = wanted and bool(text.strip())
-    reply = _reply(message)
+    reply = replied_to(message)
+    attachments = (*found.attachments, *quoted_files(message, bot.id)) if wanted else found.attachments
+    answer = wanted and found.is_known and bool(text.strip() or attachments)
+    in_parts, flags = _parts(message, found.text) if answer else (False, ())
     return InboundMessage(
         channel="telegram",
         chat_id=chat_id,
-        message_id=str(_whole_number(message, "message_id")),
+        message_id=str(number(message, "message_id")),
         sender_id=sender_id,
         sender_name=sender_name,
         text=text,
         sent_at=_time(message.get("date"), received_at),
         thread_id=_thread(message),
-        kind=kind,
+        kind=found.kind,
         attachments=attachments,
-        reply_to=str(_whole_number(reply, "message_id")) if reply else None,
+        reply_to=str(number(reply, "message_id")) if reply else None,
         is_group=is_group,
         is_mention=is_mention,
-        chat_title=_text(chat, "title") or None,
+        chat_title=text_of(chat, "title") or None,
         forwarded_from=_forwarded_from(message),
         wants_answer=answer,
-        notice=_notice(kind, message) if wanted and not answer and kind != "text" else None,
+        notice=_notice(message) if wanted and not found.is_known else None,
+        more_may_come=in_parts,
+        quote=read_quote(message, sender_id, bot.id),
+        flags=flags,
     )
 
 
-def _as_edit(message: InboundMessage, number: int) -> InboundMessage:
+def _parts(message: Json, text: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether more may follow, and how a text was cut: Telegram's programs send a long one as several messages, and
+    white space at the cut is lost."""
+    if isinstance(message.get("media_group_id"), str):
+        return True, ()
+    units = length(text, "utf16") if "text" in message else 0
+    if units < CUT_UNITS_MIN:
+        return False, ()
+    return True, ("cut", "cut_inside") if units >= TEXT_UNITS_MAX else ("cut",)
+
+
+def _as_edit(message: InboundMessage, update_number: int) -> InboundMessage:
     """An edit is logged, never answered. Its own id holds the update's number: a message can be edited often."""
     return InboundMessage(
         channel=message.channel,
         chat_id=message.chat_id,
-        message_id=f"{message.message_id}.e{number}",
+        message_id=f"{message.message_id}.e{update_number}",
         sender_id=message.sender_id,
         sender_name=message.sender_name,
         text=message.text,
@@ -162,77 +196,92 @@ def _as_edit(message: InboundMessage, number: int) -> InboundMessage:
     )
 
 
-def _content(message: Json) -> tuple[Kind, str, tuple[Attachment, ...]] | None:
-    """Kind, raw text and files of a message; None for a service message."""
-    if "text" in message:
-        return "text", _raw(message, "text"), ()
-    caption = _raw(message, "caption")
-    for field, kind, media in _MEDIA:
-        if field in message:
-            return kind, caption, (_attachment(message, field, media),)
-    if "venue" in message or "location" in message:
-        return "location", _place(message), ()
-    if "contact" in message:
-        contact = _object(message, "contact")
-        return "contact", ", ".join(filter(None, (_full_name(contact), _text(contact, "phone_number")))), ()
-    if "poll" in message:
-        return "poll", _poll(_object(message, "poll")), ()
-    if "dice" in message:
-        dice = _object(message, "dice")
-        return "text", f"{_text(dice, 'emoji')} {_whole_number(dice, 'value')}", ()
-    if any(field in message for field in _OTHER_CONTENT):
-        return "file", caption, ()
-    return None
-
-
-def _attachment(message: Json, field: str, media: _Media) -> Attachment:
-    found = message[field]
-    if field == "photo":
-        sizes = cast("list[Any]", found) if isinstance(found, list) else []
-        # The same picture in several sizes; the last is the largest.
-        found = sizes[-1] if sizes else None
-    if not isinstance(found, Mapping):
-        raise BadUpdate(f"{field} is not an object")
-    file = cast("Json", found)
-    return Attachment(
-        kind=media,
-        name=_text(file, "file_name") or field,
-        mime=_text(file, "mime_type") or None,
-        size_bytes=_optional_number(file, "file_size"),
-        duration_seconds=_optional_number(file, "duration"),
+def _reaction(reaction: Json, update_number: int, received_at: datetime) -> InboundMessage | None:
+    """The signs that somebody has under a message now; none: they were taken away."""
+    chat = whole(reaction, "chat")
+    who = next((field for field in ("user", "actor_chat") if field in reaction), None)
+    if who is None:
+        return None
+    sender = whole(reaction, who)
+    sender_id = str(number(sender, "id"))
+    message_id = str(number(reaction, "message_id"))
+    found = reaction.get("new_reaction")
+    signs = [_sign(cast("Json", one)) for one in cast("list[Any]", found or []) if isinstance(one, Mapping)]
+    return InboundMessage(
+        channel="telegram",
+        chat_id=str(number(chat, "id")),
+        message_id=f"{message_id}.r{update_number}",
+        sender_id=sender_id,
+        sender_name=full_name(sender) or text_of(sender, "title") or text_of(sender, "username") or sender_id,
+        text=" ".join(signs),
+        sent_at=_time(reaction.get("date"), received_at),
+        kind="reaction",
+        is_group=chat.get("type") != "private",
+        chat_title=text_of(chat, "title") or None,
+        edits=message_id,
+        wants_answer=False,
     )
 
 
-def _place(message: Json) -> str:
-    venue: Json = _object(message, "venue") if "venue" in message else {}
-    location = _object(venue or message, "location")
-    where = f"{location.get('latitude')}, {location.get('longitude')}"
-    return clean(", ".join(filter(None, (_text(venue, "title"), _text(venue, "address"), where))))
+def _sign(reaction: Json) -> str:
+    return text_of(reaction, "emoji") or {"paid": "\N{WHITE MEDIUM STAR}"}.get(str(reaction.get("type")), "[emoji]")
 
 
-def _poll(poll: Json) -> str:
-    options = poll.get("options")
-    rows = cast("list[Any]", options) if isinstance(options, list) else []
-    lines = [f"- {_text(cast('Json', row), 'text')}" for row in rows if isinstance(row, Mapping)]
-    return "\n".join([_text(poll, "question"), *lines])
+def _pressed(query: Json, received_at: datetime) -> Pressed | None:
+    """A pressed button. What it says is the button's own label, so that the log can be read."""
+    query_id, data = text_of(query, "id"), raw(query, "data")
+    if "message" not in query or not data:
+        return None
+    message, sender = whole(query, "message"), whole(query, "from")
+    chat = whole(message, "chat")
+    sender_id = str(number(sender, "id"))
+    pressed = InboundMessage(
+        channel="telegram",
+        chat_id=str(number(chat, "id")),
+        message_id=f"{number(message, 'message_id')}.b{query_id}",
+        sender_id=sender_id,
+        sender_name=full_name(sender) or sender_id,
+        text=_label(message, data),
+        # When it was pressed is not said, only when the question was asked.
+        sent_at=received_at,
+        thread_id=_thread(message),
+        kind="system",
+        reply_to=str(number(message, "message_id")),
+        action=clean(data),
+        is_group=chat.get("type") != "private",
+        is_mention=True,
+        chat_title=text_of(chat, "title") or None,
+        key=f"button/{query_id}",
+    )
+    return Pressed(query_id, pressed)
+
+
+def _label(message: Json, data: str) -> str:
+    markup = message.get("reply_markup")
+    rows = cast("Json", markup).get("inline_keyboard") if isinstance(markup, Mapping) else None
+    for row in cast("list[Any]", rows) if isinstance(rows, list) else []:
+        for button in cast("list[Any]", row) if isinstance(row, list) else []:
+            if isinstance(button, Mapping) and cast("Json", button).get("callback_data") == data:
+                return text_of(cast("Json", button), "text")
+    return ""
 
 
 def _sender(message: Json, chat: Json) -> tuple[str, str, bool]:
     """Id, name, and whether it is a bot. Who writes in a chat's name (posts, anonymous admins) is that chat."""
     if "sender_chat" in message or "from" not in message:
-        author = _object(message, "sender_chat") if "sender_chat" in message else chat
-        name = _text(author, "title") or _text(chat, "title") or _full_name(author)
-        return str(_whole_number(author, "id")), name, False
-    user = _object(message, "from")
-    sender_id = str(_whole_number(user, "id"))
-    return sender_id, _full_name(user) or _text(user, "username") or sender_id, user.get("is_bot") is True
+        found = whole(message, "sender_chat") if "sender_chat" in message else chat
+        name = text_of(found, "title") or text_of(chat, "title") or full_name(found)
+        return str(number(found, "id")), name, False
+    user = whole(message, "from")
+    sender_id = str(number(user, "id"))
+    return sender_id, full_name(user) or text_of(user, "username") or sender_id, user.get("is_bot") is True
 
 
-def _addressed(message: Json, raw: str, bot: Bot) -> tuple[str, bool, bool]:
+def _addressed(message: Json, words: str, bot: Bot) -> tuple[str, bool, bool]:
     """The text without our name in it, whether it speaks to us, and whether it is another bot's command."""
     mine = f"@{bot.username}".casefold()
     is_mention = _replies_to(message, bot)
-    text = raw
+    text = words
     for kind, offset, size, user_id in _entities(message):
         before, named, after = _around(text, offset, size)
         if kind == "text_mention":
@@ -246,8 +295,8 @@ def _addressed(message: Json, raw: str, bot: Bot) -> tuple[str, bool, bool]:
                 is_mention = True
                 text = before + command + after
             elif offset == 0:
-                return clean(raw), False, True
-    return clean(text if text.strip() else raw), is_mention, False
+                return clean(words), False, True
+    return clean(text if text.strip() else words), is_mention, False
 
 
 def _around(text: str, offset: int, size: int) -> tuple[str, str, str]:
@@ -273,43 +322,29 @@ def _entities(message: Json) -> list[tuple[str, int, int, str]]:
     return sorted(entities, key=lambda entity: -entity[1])
 
 
-def _reply(message: Json) -> Json | None:
-    """The message this one replies to. In a topic everything "replies" to the line that opened the topic: no reply."""
-    if "reply_to_message" not in message:
-        return None
-    reply = _object(message, "reply_to_message")
-    return None if "forum_topic_created" in reply else reply
-
-
 def _replies_to(message: Json, bot: Bot) -> bool:
-    author = (_reply(message) or {}).get("from")
-    return isinstance(author, Mapping) and str(cast("Json", author).get("id")) == bot.id
+    reply = replied_to(message)
+    return reply is not None and author(reply)[0] == bot.id
 
 
 def _thread(message: Json) -> str | None:
     """The topic. Outside of topics `message_thread_id` only names the root of a chain of replies."""
     if message.get("is_topic_message") is not True:
         return None
-    thread = str(_whole_number(message, "message_thread_id"))
+    thread = str(number(message, "message_thread_id"))
     return None if thread == GENERAL_TOPIC else thread
 
 
 def _forwarded_from(message: Json) -> str | None:
     if "forward_origin" not in message:
         return None
-    origin = _object(message, "forward_origin")
-    for field in ("sender_user", "sender_chat", "chat"):
-        if field in origin:
-            author = _object(origin, field)
-            return _full_name(author) or _text(author, "title") or _text(author, "username") or None
-    return _text(origin, "sender_user_name") or None
+    return origin_name(whole(message, "forward_origin")) or "somebody"
 
 
-def _notice(kind: Kind, message: Json) -> str:
+def _notice(message: Json) -> str:
     user = message.get("from")
     code = str(cast("Json", user).get("language_code", "")) if isinstance(user, Mapping) else ""
-    language = "ar" if re.match(r"ar\b", code, re.IGNORECASE) else "en"
-    return _NOTICES["voice" if kind == "voice" else "file"][language]
+    return _NOTICE["ar" if re.match(r"ar\b", code, re.IGNORECASE) else "en"]
 
 
 def _time(seconds: object, received_at: datetime) -> datetime:
@@ -319,38 +354,3 @@ def _time(seconds: object, received_at: datetime) -> datetime:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, OSError, ValueError):
         return received_at
-
-
-def _full_name(user: Json) -> str:
-    return " ".join(filter(None, (_text(user, "first_name"), _text(user, "last_name"))))
-
-
-def _object(parent: Json, field: str) -> Json:
-    found = parent.get(field)
-    if not isinstance(found, Mapping):
-        raise BadUpdate(f"{field} is not an object")
-    return cast("Json", found)
-
-
-def _whole_number(parent: Json, field: str) -> int:
-    found = parent.get(field)
-    if not isinstance(found, int) or isinstance(found, bool):
-        raise BadUpdate(f"{field} is not a whole number")
-    return found
-
-
-def _optional_number(parent: Json, field: str) -> int | None:
-    found = parent.get(field)
-    return int(found) if isinstance(found, int | float) and math.isfinite(found) else None
-
-
-def _raw(parent: Json, field: str) -> str:
-    """The text as it came, so that entity offsets fit; empty when there is none. Raises BadUpdate."""
-    found = parent.get(field, "")
-    if not isinstance(found, str):
-        raise BadUpdate(f"{field} is not a text")
-    return found
-
-
-def _text(parent: Json, field: str) -> str:
-    return clean(_raw(parent, field)).strip()

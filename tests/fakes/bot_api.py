@@ -20,13 +20,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from aiohttp import web
+from aiohttp import BodyPartReader, web
 
 BOT_ID = 4242
 TOKEN = f"{BOT_ID}:AAF-fake-token-of-the-tests"
 USERNAME = "demo_bot"
 TEXT_UNITS_MAX = 4096
 ENTITIES_MAX = 100
+CAPTION_UNITS_MAX = 1024
+DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024
 
 Json = dict[str, Any]
 
@@ -69,7 +71,8 @@ DROPPED_AFTER = Fault(drop="after")
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that reached its chat. `at` in seconds of the monotonic clock; `edits`: the id it replaced."""
+    """A message that reached its chat. `at` in seconds of the monotonic clock; `edits`: the id it replaced; `file`: the
+    name of the file it is, with `text` as its caption; `buttons`: their labels and data."""
 
     chat_id: int
     message_id: int
@@ -79,6 +82,8 @@ class Sent:
     reply_to: int | None
     at: float
     edits: int | None = None
+    file: str | None = None
+    buttons: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 class Refused(Exception):
@@ -104,6 +109,12 @@ class BotApi:
     blocked: set[int] = field(default_factory=set[int])
     migrated: dict[int, int] = field(default_factory=dict[int, int])
     threads: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    files: dict[str, bytes | Path] = field(default_factory=dict[str, "bytes | Path"])
+    """What getFile gives out, by file id; a Path is a file on the disk that we share with the server."""
+    uploaded: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    webhook: Json = field(default_factory=dict[str, Any])
+    slow_files: asyncio.Event | None = None
+    """While it is not set, downloads hang."""
     rule: Callable[[str, Json], Fault | None] | None = None
     next_update_id: int = 500
     confirmed: int = 0
@@ -226,14 +237,36 @@ class BotApi:
         async with asyncio.timeout(timeout_seconds), self._changed:
             await self._changed.wait_for(condition)
 
+    def shown(self, chat_id: int) -> list[str]:
+        """What stands in the chat now, edits made, in order."""
+        texts: dict[int, str] = {}
+        for message in self.sent:
+            if message.chat_id == chat_id:
+                texts[message.edits or message.message_id] = message.text
+        return list(texts.values())
+
+    def now_shown(self, chat_id: int, message_id: int) -> Sent | None:
+        """A message as it stands now."""
+        found = [one for one in self.sent if one.chat_id == chat_id and one.message_id == message_id]
+        return found[-1] if found else None
+
+    async def post_webhook(self, session: Any, update_id: int, url: str | None = None, secret: str = "") -> int:
+        """Posts a pending update as Telegram does; it is gone when it was answered with 200. The status."""
+        headers = {"X-Telegram-Bot-Api-Secret-Token": secret or str(self.webhook.get("secret_token", ""))}
+        async with session.post(url or self.webhook["url"], json=self.pending[update_id], headers=headers) as response:
+            if response.status == 200:
+                del self.pending[update_id]
+            return int(response.status)
+
     # -- the server
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path.startswith("/file/bot"):
+            return await self._download(request)
         found = re.fullmatch(r"/bot([^/]+)/(\w+)", request.path)
         if found is None:
             return await self._control(request)
-        raw = await request.read()
-        parameters: Json = json.loads(raw) if raw else {}
+        parameters = await _parameters(request)
         method = found[2]
         self.calls.append((method, parameters))
         await self._tell()
@@ -281,24 +314,31 @@ class BotApi:
         match method:
             case "getUpdates":
                 return await self._get_updates(parameters)
-            case "sendMessage":
-                return self._send(parameters)
-            case "editMessageText":
-                return self._send(parameters, edits=int(parameters["message_id"]))
+            case "sendMessage" | "editMessageText" | "sendDocument" | "sendPhoto":
+                return self._sending(method, parameters)
+            case "getFile":
+                return self._file_of(parameters)
             case "getMe":
                 return {"id": BOT_ID, "is_bot": True, "first_name": "Demo", "username": USERNAME}
             case "sendChatAction":
                 self._address(parameters)
                 return True
-            case "deleteWebhook" | "setMyCommands":
+            case "getWebhookInfo":
+                return {"url": self.webhook.get("url", ""), "pending_update_count": len(self.pending)}
+            case "deleteWebhook" | "setWebhook":
+                self.webhook = parameters if method == "setWebhook" else {}
                 if parameters.get("drop_pending_updates"):
                     self.pending.clear()
+                return True
+            case "setMyCommands" | "answerCallbackQuery":
                 return True
             case _:
                 raise Refused(404, "Not Found: method not found")
 
     async def _get_updates(self, parameters: Json) -> list[Json]:
         """Offset semantics of the Bot API: everything below the offset is confirmed and gone."""
+        if self.webhook.get("url"):
+            raise Refused(409, "Conflict: can't use getUpdates method while webhook is active")
         if self._poller is not None and not self._poller.done():
             # The newer request wins; the one that waits is told.
             self._poller.set_exception(Refused(409, CONFLICT.description))
@@ -333,12 +373,62 @@ class BotApi:
             raise Refused(400, "Bad Request: message thread not found")
         return chat_id
 
+    def _sending(self, method: str, parameters: Json) -> Json:
+        match method:
+            case "sendMessage":
+                return self._send(parameters)
+            case "editMessageText":
+                return self._send(parameters, edits=self._editable(parameters))
+            case _:
+                return self._send_file(parameters, method.removeprefix("send").lower())
+
+    def _editable(self, parameters: Json) -> int:
+        chat_id, message_id = self._address(parameters), int(parameters["message_id"])
+        now = self.now_shown(chat_id, message_id)
+        if now is None:
+            raise Refused(400, "Bad Request: message to edit not found")
+        same = (now.text, now.entities, now.buttons)
+        if same == (parameters.get("text"), parameters.get("entities") or [], _buttons(parameters)):
+            raise Refused(400, "Bad Request: message is not modified: specified new message content is the same")
+        return message_id
+
+    def _file_of(self, parameters: Json) -> Json:
+        content = self.files.get(parameters["file_id"])
+        if content is None:
+            raise Refused(400, "Bad Request: wrong file_id or the file is temporarily unavailable")
+        if isinstance(content, Path):
+            return {"file_id": parameters["file_id"], "file_path": str(content)}
+        if len(content) > DOWNLOAD_BYTES_MAX:
+            raise Refused(400, "Bad Request: file is too big")
+        return {"file_id": parameters["file_id"], "file_path": f"documents/{parameters['file_id']}"}
+
+    async def _download(self, request: web.BaseRequest) -> web.StreamResponse:
+        prefix = f"/file/bot{self.token}/documents/"
+        content = self.files.get(request.path.removeprefix(prefix)) if request.path.startswith(prefix) else None
+        self.calls.append(("download", {"path": request.path.rpartition("/")[2]}))
+        await self._tell()
+        if self.slow_files is not None:
+            await self.slow_files.wait()
+        if not isinstance(content, bytes):
+            return self._error(404, "Not Found", None)
+        return web.Response(body=content)
+
+    def _send_file(self, parameters: Json, how: str) -> Json:
+        name, content = parameters[how]
+        sent = self._send({**parameters, "text": parameters.get("caption") or "", "file": name})
+        self.uploaded[sent["message_id"]] = content
+        return {**sent, how: [] if how == "photo" else {"file_id": "x", "file_unique_id": "x"}}
+
     def _send(self, parameters: Json, edits: int | None = None) -> Json:
         chat_id = self._address(parameters)
         text = parameters.get("text")
-        entities: list[Json] = parameters.get("entities") or []
-        if not isinstance(text, str) or not text.strip():
+        file = parameters.get("file")
+        entities: list[Json] = parameters.get("entities" if file is None else "caption_entities") or []
+        if file is None and (not isinstance(text, str) or not text.strip()):
             raise Refused(400, "Bad Request: message text is empty")
+        text = str(text)
+        if file is not None and units(text) > CAPTION_UNITS_MAX:
+            raise Refused(400, "Bad Request: message caption is too long")
         check_text(text, entities)
         reply: Json = parameters.get("reply_parameters") or {}
         thread_id = parameters.get("message_thread_id")
@@ -351,6 +441,8 @@ class BotApi:
             reply_to=reply.get("message_id"),
             at=time.monotonic(),
             edits=edits,
+            file=file,
+            buttons=_buttons(parameters),
         )
         self.sent.append(message)
         self._note("sent", asdict(message))
@@ -415,6 +507,32 @@ class BotApi:
 def units(text: str) -> int:
     """UTF-16 code units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+async def _parameters(request: web.BaseRequest) -> Json:
+    """The parameters of a call; a file is (name, bytes)."""
+    if not request.content_type.startswith("multipart/"):
+        raw = await request.read()
+        return json.loads(raw) if raw else {}
+    parameters: Json = {}
+    async for part in await request.multipart():
+        assert isinstance(part, BodyPartReader)
+        content = await part.read()
+        if part.filename:
+            parameters[str(part.name)] = (part.filename, bytes(content))
+            continue
+        text = bytes(content).decode()
+        try:
+            parameters[str(part.name)] = json.loads(text) if part.name not in {"caption", "text"} else text
+        except ValueError:
+            parameters[str(part.name)] = text
+    return parameters
+
+
+def _buttons(parameters: Json) -> list[tuple[str, str]]:
+    markup: Json = parameters.get("reply_markup") or {}
+    rows: list[list[Json]] = markup.get("inline_keyboard") or []
+    return [(button["text"], button["callback_data"]) for row in rows for button in row]
 
 
 def check_text(text: str, entities: list[Json]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
-from channels.channel import ChannelDown
+from channels.channel import ChannelDown, MenuCommand
 from channels.message import Address, OutboundMessage
 from channels.telegram.channel import TelegramChannel
 from channels.telegram.settings import TelegramSettings
@@ -30,11 +31,12 @@ class Rig:
         self.memory = DictMemory()
         self.inbox = Inbox()
 
-    def channel(self, **settings: Any) -> TelegramChannel:
+    def channel(self, *, commands: tuple[MenuCommand, ...] = (), **settings: Any) -> TelegramChannel:
         given: dict[str, Any] = {"token": SecretStr(self.api.token), "base_url": self.api.base_url} | settings
         parts = context(
             TelegramSettings(enabled=True, **given), self.home, clock=self.clock, health=self.health, memory=self.memory
         )
+        parts = replace(parts, commands=commands)
         return TelegramChannel(parts, sleep=self.clock.sleep)
 
     @asynccontextmanager

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from channels.channel import MenuCommand
 from channels.message import Address
 from channels.telegram import request
 from channels.telegram.typing_sign import TypingSigns
@@ -144,6 +145,7 @@ async def test_a_lost_or_damaged_offset_loses_nothing(
         stored = json.dumps(value | {"at": (rig.clock.now() - timedelta(days=7)).isoformat()})
     elif stored == "another server":
         stored = json.dumps(value | {"server": "https://api.telegram.org"})
+    rig.memory.values["known:4242"] = "2026-11-01T09:00:00+00:00"
     if stored is not None:
         rig.memory.values["offset:4242"] = stored
     for number in range(480, 501):
@@ -156,6 +158,14 @@ async def test_a_lost_or_damaged_offset_loses_nothing(
         await rig.api.until(lambda: rig.api.polling)
     assert sum(NO_OFFSET in record.message for record in caplog.records) == 1
     assert json.loads(rig.memory.values["offset:4242"])["offset"] == 501
+
+
+async def test_a_new_home_is_not_warned_about_an_offset_it_never_had(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rig.listening():
+        await rig.api.until(lambda: rig.api.polling)
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_the_stored_offset_is_used_without_a_warning(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
@@ -271,16 +281,66 @@ async def test_a_group_that_moved_is_one_chat_and_starts_no_turn(rig: Rig) -> No
     assert rig.inbox.saved[1].wants_answer
 
 
-async def test_an_album_without_words_gets_one_notice(rig: Rig) -> None:
-    for number in range(4):
-        message = rig.api.message(1, "", photo=[{"file_id": "F"}], media_group_id="album-1")
+async def test_whoever_mentions_the_bot_in_one_part_of_an_album_means_all_of_it(rig: Rig) -> None:
+    for number in range(3):
+        caption = {"caption": "look, @demo_bot", "caption_entities": [{"type": "mention", "offset": 6, "length": 9}]}
+        message = rig.api.message(-1001, "", photo=[{"file_id": f"F{number}"}], media_group_id="album-1")
         del message["text"]
-        if number == 0:
-            del message["media_group_id"]
-        rig.api.push({"message": message})
+        rig.api.push({"message": message | (caption if number == 1 else {})})
+    async with rig.listening(rig.channel(groups=(-1001,))):
+        await rig.inbox.until_saved(3)
+    assert [message.wants_answer for message in rig.inbox.saved] == [True] * 3
+    assert all(message.more_may_come for message in rig.inbox.saved)
+
+
+async def test_a_pressed_button_comes_as_an_answer_and_stops_waiting(rig: Rig) -> None:
+    question = rig.api.message(7, "May I?") | {
+        "reply_markup": {"inline_keyboard": [[{"text": "Yes", "callback_data": "approval:ab:yes"}]]}
+    }
+    query = {"id": "q1", "from": {"id": 7, "first_name": "Sara"}, "message": question, "data": "approval:ab:yes"}
+    rig.api.push({"callback_query": query})
     async with rig.listening():
-        await rig.inbox.until_saved(4)
-    assert [message.notice is not None for message in rig.inbox.saved] == [True, True, False, False]
+        await rig.inbox.until_saved(1)
+        await rig.api.until(lambda: rig.api.count("answerCallbackQuery") == 1)
+    (message,) = rig.inbox.saved
+    assert (message.chat_id, message.sender_id, message.action) == ("7", "7", "approval:ab:yes")
+    assert (message.text, message.kind) == ("Yes", "system")
+
+
+async def test_a_pause_that_telegram_asked_for_is_kept_over_a_restart(rig: Rig) -> None:
+    rig.api.script("getUpdates", flood(60))
+    assert (await rig.down()).retry_after_seconds == 60
+    rig.clock.advance(20)
+    calls = rig.api.count("getUpdates")
+    async with rig.listening():
+        await rig.clock.until_asked(1)
+        assert rig.clock.sleeps == [40]
+        assert rig.api.count("getUpdates") == calls
+        rig.clock.advance(40)
+        await rig.api.until(lambda: rig.api.polling)
+
+
+async def test_the_menu_is_registered_once_for_everybody_and_for_the_owner(rig: Rig) -> None:
+    commands = (
+        MenuCommand("new", {"en": "begin anew", "ar": "محادثة جديدة"}),
+        MenuCommand("status", {"en": "how it is", "ar": "الحالة"}, owner_only=True),
+    )
+    for _ in range(2):
+        async with rig.listening(rig.channel(owner="7", commands=commands)):
+            await rig.api.until(lambda: rig.api.count("setMyCommands") == 4 and rig.api.polling)
+    asked = [parameters for method, parameters in rig.api.calls if method == "setMyCommands"]
+    shown = [[command["command"] for command in one["commands"]] for one in asked]
+    assert shown == [["new"], ["new", "status"], ["new"], ["new", "status"]]
+    assert [one.get("language_code") for one in asked] == [None, None, "ar", "ar"]
+    assert asked[1]["scope"] == {"type": "chat", "chat_id": 7}
+
+
+async def test_a_menu_that_is_refused_is_no_harm(rig: Rig) -> None:
+    rig.api.script("setMyCommands", Fault(404, "Not Found"))
+    async with rig.listening(rig.channel(commands=(MenuCommand("new", {"en": "x", "ar": "x"}),))):
+        await rig.api.until(lambda: rig.api.count("setMyCommands") == 1)
+        rig.api.push_text(1, "hello")
+        await rig.inbox.until_saved(1)
 
 
 async def test_typing_is_shown_until_the_answer_goes_out(rig: Rig) -> None:
@@ -334,6 +394,7 @@ async def test_no_log_line_and_no_error_holds_the_token(rig: Rig, caplog: pytest
         down = await rig.down(channel)
         assert TOKEN not in "".join(traceback.format_exception(down))
         assert TOKEN not in f"{down.detail} {down.remedy}"
+        rig.clock.advance(1)
     async with rig.listening(channel):
         await rig.inbox.until_saved(1)
     assert caplog.records

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.message import InboundMessage
-from channels.telegram.wire import BadUpdate, Bot, GroupRules, Migration, album_of, read_update, update_id
+from channels.message import InboundMessage, Quote
+from channels.telegram.wire import BadUpdate, Bot, GroupRules, Migration, Pressed, album_of, read_update, update_id
 
 BOT = Bot("4242", "demo_bot")
 GROUP = -1001
@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
 SARA = {"id": 7, "is_bot": False, "first_name": "Sara", "last_name": "Ali", "language_code": "en"}
 
 
-def read(update: dict[str, Any], rules: GroupRules = RULES) -> InboundMessage | Migration | None:
+def read(update: dict[str, Any], rules: GroupRules = RULES) -> InboundMessage | Migration | Pressed | None:
     return read_update(update, BOT, rules, NOW)
 
 
@@ -181,41 +181,127 @@ def test_both_service_messages_of_a_migration_say_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "kind", "file"),
+    ("fields", "kind", "file", "name"),
     [
-        ({"voice": {"file_id": "F1", "duration": 11, "mime_type": "audio/ogg"}}, "voice", "voice"),
-        ({"audio": {"file_id": "F", "duration": 180, "file_name": "song.mp3"}}, "file", "audio"),
-        ({"video": {"file_id": "F", "duration": 3}}, "video", "video"),
-        ({"video_note": {"file_id": "F", "duration": 3}}, "video", "video"),
-        ({"animation": {"file_id": "F"}, "document": {"file_id": "F"}}, "video", "video"),
-        ({"photo": [{"file_id": "F"}]}, "photo", "photo"),
-        ({"sticker": {"file_id": "F", "emoji": "\U0001f600"}}, "sticker", "sticker"),
-        ({"document": {"file_id": "F", "file_name": "تقرير.pdf", "file_size": 12}}, "file", "file"),
+        ({"voice": {"file_id": "F1", "duration": 11, "mime_type": "audio/ogg"}}, "voice", "voice", "voice.ogg"),
+        ({"audio": {"file_id": "F1", "duration": 180, "file_name": "song.mp3"}}, "file", "audio", "song.mp3"),
+        ({"video": {"file_id": "F1", "duration": 3}}, "video", "video", "video.mp4"),
+        ({"video_note": {"file_id": "F1", "duration": 3}}, "video", "video", "video_note.mp4"),
+        ({"animation": {"file_id": "F1"}, "document": {"file_id": "F2"}}, "video", "video", "animation.mp4"),
+        ({"photo": [{"file_id": "F0"}, {"file_id": "F1"}]}, "photo", "photo", "photo.jpg"),
+        ({"sticker": {"file_id": "F1", "emoji": "\U0001f600"}}, "sticker", "sticker", "sticker.webp"),
+        ({"sticker": {"file_id": "F1", "is_animated": True}}, "sticker", "sticker", "sticker.tgs"),
+        ({"sticker": {"file_id": "F1", "is_video": True}}, "sticker", "sticker", "sticker.webm"),
+        ({"document": {"file_id": "F1", "file_name": "تقرير.pdf", "file_size": 12}}, "file", "file", "تقرير.pdf"),
     ],
 )
-def test_media_without_words_gets_one_honest_notice(fields: dict[str, Any], kind: str, file: str) -> None:
+def test_a_file_is_named_and_can_be_fetched(fields: dict[str, Any], kind: str, file: str, name: str) -> None:
     message = heard(private(**fields))
-    assert (message.kind, message.text, message.attachments[0].kind) == (kind, "", file)
-    assert not message.wants_answer
-    assert message.notice
-    assert message.attachments[0].path is None
+    assert message.kind == kind
+    (attachment,) = message.attachments
+    assert (attachment.kind, attachment.name, attachment.remote) == (file, name, "F1")
+    assert attachment.path is None
+    assert message.wants_answer
+    assert message.notice is None
+
+
+def test_a_sticker_says_its_emoji() -> None:
+    assert heard(private(sticker={"file_id": "F", "emoji": "\U0001f600"})).text == "\U0001f600"
 
 
 def test_a_voice_message_says_how_long_it_is() -> None:
     assert heard(private(voice={"file_id": "F1", "duration": 11})).attachments[0].duration_seconds == 11
 
 
-def test_the_notice_speaks_the_senders_language() -> None:
-    arabic = private(voice={"file_id": "F", "duration": 1}, **{"from": SARA | {"language_code": "ar-SA"}})
-    assert "الصوتية" in (heard(arabic).notice or "")
-    assert "voice" in (heard(private(voice={"file_id": "F", "duration": 1})).notice or "")
+def test_what_there_are_no_words_for_gets_one_notice_in_the_senders_language() -> None:
+    english = heard(private(story={"id": 1}))
+    assert not english.wants_answer
+    assert "cannot read" in (english.notice or "")
+    arabic = private(story={"id": 1}, **{"from": SARA | {"language_code": "ar-SA"}})
+    assert "نصًّا" in (heard(arabic).notice or "")
 
 
-def test_media_with_a_caption_is_answered_by_its_words() -> None:
+def test_a_file_with_a_caption_is_answered_with_both() -> None:
     message = heard(private(document={"file_id": "F", "file_name": "a.pdf"}, caption="What do you know of this?"))
     assert message.wants_answer
-    assert message.notice is None
-    assert message.attachments[0].name == "a.pdf"
+    assert (message.text, message.attachments[0].name) == ("What do you know of this?", "a.pdf")
+
+
+@pytest.mark.parametrize(
+    ("units", "flags"),
+    [(3_599, None), (3_600, ("cut",)), (4_095, ("cut",)), (4_096, ("cut", "cut_inside"))],
+)
+def test_only_a_text_near_the_limit_may_go_on(units: int, flags: tuple[str, ...] | None) -> None:
+    # A rocket is two units.
+    message = heard(private(text="\U0001f680" * (units // 2) + "a" * (units % 2)))
+    assert message.more_may_come == (flags is not None)
+    assert message.flags == (flags or ())
+
+
+def test_a_part_of_an_album_may_have_others() -> None:
+    assert heard(private(photo=[{"file_id": "F"}], media_group_id="a1")).more_may_come
+    assert not heard(private(photo=[{"file_id": "F"}])).more_may_come
+
+
+def test_in_a_group_that_is_not_answered_nothing_waits_for_more() -> None:
+    assert not heard(group(photo=[{"file_id": "F"}], media_group_id="a1")).more_may_come
+
+
+OMAR = {"id": 9, "is_bot": False, "first_name": "Omar"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "quote"),
+    [
+        ({"reply_to_message": {"message_id": 3, "from": OMAR, "text": "at nine"}}, Quote("at nine", "Omar")),
+        ({"reply_to_message": {"message_id": 3, "from": {"id": 4242}, "text": "mine"}}, Quote("mine", "", True)),
+        ({"reply_to_message": {"message_id": 3, "from": SARA, "text": "own"}}, Quote("own", "Sara Ali", True)),
+        (
+            {"reply_to_message": {"message_id": 3, "from": OMAR, "text": "long"}, "quote": {"text": "lo"}},
+            Quote("lo", "Omar"),
+        ),
+        (
+            {"external_reply": {"origin": {"sender_user": OMAR}}, "quote": {"text": "elsewhere"}},
+            Quote("elsewhere", "Omar"),
+        ),
+        ({"reply_to_message": {"message_id": 3, "from": OMAR, "photo": [{"file_id": "P"}]}}, None),
+    ],
+    ids=["other", "ours", "own", "marked", "other-chat", "no-words"],
+)
+def test_a_reply_says_what_it_quotes_and_whose_words_those_are(fields: dict[str, Any], quote: Quote | None) -> None:
+    assert heard(private(text="and this?", **fields)).quote == quote
+
+
+def test_the_picture_that_is_replied_to_comes_along() -> None:
+    reply = {"message_id": 3, "from": OMAR, "photo": [{"file_id": "P"}]}
+    message = heard(private(text="what is this?", reply_to_message=reply))
+    assert [file.remote for file in message.attachments] == ["P"]
+    ours = {"message_id": 3, "from": {"id": 4242, "is_bot": True}, "document": {"file_id": "D"}}
+    assert heard(private(text="thanks", reply_to_message=ours)).attachments == ()
+
+
+def test_reactions_are_lines_about_their_message() -> None:
+    def reaction(number: int, *signs: dict[str, str]) -> InboundMessage:
+        about = {"chat": {"id": 7, "type": "private"}, "message_id": 3, "user": SARA, "date": 1_790_000_000}
+        return heard({"update_id": number, "message_reaction": about | {"old_reaction": [], "new_reaction": [*signs]}})
+
+    added = reaction(1, {"type": "emoji", "emoji": "\U0001f44d"}, {"type": "custom_emoji", "custom_emoji_id": "5"})
+    removed = reaction(2)
+    assert (added.kind, added.edits, added.text) == ("reaction", "3", "\U0001f44d [emoji]")
+    assert (removed.kind, removed.edits, removed.text) == ("reaction", "3", "")
+    assert added.dedupe_key != removed.dedupe_key
+    assert not added.wants_answer
+
+
+def test_a_live_location_that_moves_is_no_edit() -> None:
+    moved = private(location={"latitude": 1.0, "longitude": 2.0})["message"]
+    assert read({"update_id": 4, "edited_message": moved}) is None
+
+
+def test_a_post_of_a_listed_channel_may_be_answered() -> None:
+    chat = {"id": -1001, "type": "channel", "title": "News"}
+    post = {"message_id": 1, "chat": chat, "sender_chat": {"id": -1001}, "text": "hi"}
+    assert heard({"update_id": 1, "channel_post": post}, GroupRules(frozenset({"-1001"}), False)).wants_answer
 
 
 def test_media_in_a_group_that_is_not_for_the_bot_gets_no_notice() -> None:
@@ -303,6 +389,10 @@ FIELDS = [
     "is_topic_message",
     "message_thread_id",
     "media_group_id",
+    "quote",
+    "external_reply",
+    "sticker",
+    "story",
 ]
 
 
