@@ -219,3 +219,18 @@ class HasRoutes(Protocol):
     """A channel that serves paths of the one HTTP server: a list of `aiohttp.web.RouteDef`."""
 
     def routes(self) -> list[Any]: ...
+
+
+@runtime_checkable
+class Page(HasRoutes, Protocol):
+    """The channel that shows everything that is saved, from the events of `hub`. `token` lets programs in."""
+
+    @property
+    def hub(self) -> Any: ...
+
+    @property
+    def token(self) -> str: ...
+
+    def new_link(self) -> str:
+        """A path of the page that lets its visitor in once."""
+        ...

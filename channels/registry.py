@@ -31,6 +31,9 @@ CHANNELS: dict[str, Entry] = {
     ),
 }
 
+SERVER = "inapp"
+"""Whose settings say where the one HTTP server listens."""
+
 EXPORTS = {"whatsapp": "channels.whatsapp.export:read_export"}
 """Apps whose export files can be read, though they are no channel."""
 

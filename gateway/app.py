@@ -23,14 +23,16 @@ from agent.turn import run_turn
 from agent.types import Provider, ToolFailure, Turn, TurnPort, TurnResult
 from agent.usage import warm_prices
 from channels import registry
-from channels.channel import Channel, ChannelContext, HasRoutes
+from channels.channel import Channel, ChannelContext, HasRoutes, Page
 from channels.scheduled.channel import ScheduledChannel
 from channels.scheduled.quiet import is_quiet
 from channels.scheduled.types import CHANNEL_IDS, ScheduledRun
 from gateway.approvals import Approvals
 from gateway.arrivals import Arrivals
 from gateway.backend import OwnerBackend
+from gateway.commands import MENU
 from gateway.config import Settings
+from gateway.drafts import Drafts
 from gateway.health import ChannelReport
 from gateway.home import HomeLock, forget_running, prepare, write_running
 from gateway.http import HttpServer
@@ -48,7 +50,7 @@ from gateway.store import Store, StoreError
 from gateway.supervise import supervise
 from gateway.transcribe import Transcriber
 from gateway.uploads import UploadFolder
-from gateway.wiring import FactMemory, mcp_servers
+from gateway.wiring import EndedChannels, FactMemory, mcp_servers
 from heartbeat.history import RunHistory
 from heartbeat.jobs import HeartbeatFile
 from heartbeat.runner import Runner
@@ -82,7 +84,7 @@ class App:
         self._stack = contextlib.AsyncExitStack()
         self.channels: dict[str, Channel] = {}
         self._reports: list[tuple[Channel, ChannelReport]] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self.server: HttpServer | None = None
 
     async def start(self) -> None:
@@ -103,6 +105,8 @@ class App:
         self.store, self.health = self.library.store, self.library.health
         self.people = People(self.settings)
         self.readlog = self.library.readlog
+        self.people = People(self.settings, self.store)
+        self.readlog = ReadLog(self.home / "workspace" / "readlog", self.store)
         self.observers = Observers()
         self.uploads = UploadFolder(self.home / "workspace", self._now)
         self._build_core()
@@ -114,8 +118,10 @@ class App:
         self.watcher = Watcher(self.library.cortex.files, faults=(StoreError,))
         self._run(self._keep_marks())
         self._run(self._keep_index())
+        self._run(self._catch_up())
+        self.health.on_change = self.ended.changed
         for channel, report in self._reports:
-            self._run(supervise(channel, self.inbox.accept, report, now=self._now))
+            self._run(supervise(channel, self.inbox.accept, report, now=self._now, ended=self.ended.tell))
         if self.settings.heartbeat.enabled:
             self.runner.start()
             self._stack.push_async_callback(self.runner.stop)
@@ -129,7 +135,9 @@ class App:
 
     def _build_core(self) -> None:
         """The objects a message passes, each given those it talks to."""
-        self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, self._now)
+        self.outbox = Outbox(
+            self.store, self.channels, self.readlog, self.health, self.observers, self.people, self._now
+        )
         self.spending = Spending(self.store, self.settings, self.home / "workspace", self._now, self._warn_owner)
         self.mcp = McpServers(mcp_servers(self.settings), self.home / "workspace")
         self.brain = self._build_brain()
@@ -146,6 +154,8 @@ class App:
             Transcriber(self.settings.transcribe, self.home / "workspace"),
             self._now,
         )
+        self.arrivals = self._build_arrivals()
+        self.ended = EndedChannels(self.settings, self.store, self.people, self.outbox, self.channels, self._now)
         self.queue = Queue(
             self.settings,
             self.store,
@@ -158,6 +168,7 @@ class App:
             self._now,
             is_quiet=is_quiet,
             is_held=self.arrivals.is_held,
+            drafts=Drafts(self.outbox, self.channels),
         )
         self.inbox = Inbox(
             self.settings,
@@ -191,17 +202,31 @@ class App:
         self.library.remover.on_removed = self.backend.removed
         self.library.state.running = self.backend.status
 
+    def _build_arrivals(self) -> Arrivals:
+        return Arrivals(
+            self.settings,
+            self.store,
+            self.channels,
+            self.readlog,
+            self.outbox,
+            self.observers,
+            Transcriber(self.settings.transcribe, self.home / "workspace"),
+            self._now,
+        )
+
     def _build_brain(self) -> Brain:
         model = self.settings.model
         self._provider = self._given_provider or model_of(self.settings, self.home / "workspace")
         self._stack.push_async_callback(self._provider.close)
         self.library.think_with(self._provider, self.spending, self._now)
         messenger = Messenger(self.store, self.outbox, self.channels, self.people, self._now)
+        workspace = self.home / "workspace"
+        messenger = Messenger(self.store, self.outbox, self.channels, self.people, workspace, self._now)
         return build_brain(
-            workspace=self.home / "workspace",
+            workspace=workspace,
             provider=self._provider,
             cortex=self.library.cortex,
-            functions={**self.library.functions(), "messages": Messages(messenger).functions()},
+            functions={**self.library.functions(), "messages": Messages(messenger, workspace).functions()},
             sources=[self.mcp],
             ledger=self.spending,
             retry_seconds=model.retry_seconds,
@@ -259,11 +284,12 @@ class App:
             uploads=self.uploads,
             backend=self.backend,
             now=self._now,
+            commands=MENU,
         )
 
     def _add(self, name: str, channel: Channel, report: ChannelReport) -> None:
         self.channels[name] = channel
-        if isinstance(channel, HasRoutes):
+        if isinstance(channel, Page):
             self.backend.page = name
         self._reports.append((channel, report))
 
@@ -286,18 +312,25 @@ class App:
     async def _listen(self) -> None:
         """The HTTP server, with the routes of every channel that has some."""
         served = [channel for channel in self.channels.values() if isinstance(channel, HasRoutes)]
-        if not served or not self._serve:
-            return
-        page: Any = served[0]
-        settings = self.settings.channel(page.info.name)
         routes = [route for channel in served for route in channel.routes()]
         self.server = HttpServer(settings.host, settings.port, routes, self.health, self.backend.metrics)
+        if not routes or not self._serve:
+            return
+        # Whatever is served stands at the address of the page, also when the page itself is off.
+        settings = self.settings.channel(registry.SERVER)
+        self.server = HttpServer(settings.host, settings.port, routes, self.health)
         await self.server.start()
         self._stack.push_async_callback(self.server.stop)
-        self.observers.add(page.hub.publish)
-        facts = {"pid": os.getpid(), "address": self.server.address, "token": page.token}
-        write_running(self.home, facts)
-        self._stack.callback(forget_running, self.home)
+        facts: dict[str, Any] = {"pid": os.getpid(), "address": self.server.address}
+        if (page := self._page) is not None:
+            self.observers.add(page.hub.publish)
+            facts["token"] = page.token
+            write_running(self.home, facts)
+            self._stack.callback(forget_running, self.home)
+
+    @property
+    def _page(self) -> Page | None:
+        return next((channel for channel in self.channels.values() if isinstance(channel, Page)), None)
 
     async def _recover(self) -> None:
         """What the last run left: lines the logs lack, replies on their way, messages that wait."""
@@ -339,7 +372,9 @@ class App:
                 LOG.warning("the read logs were not marked: %s", error)
 
     def _run(self, work: Any) -> None:
-        self._tasks.append(asyncio.create_task(work))
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def stop(self) -> None:
         """Takes nothing more, ends what runs in a few seconds, writes what is to be written, lets the home go."""
@@ -354,10 +389,8 @@ class App:
 
     def new_link(self) -> str | None:
         """A fresh address of the page with its one-time code, None when the page is off."""
-        if self.server is None:
-            return None
-        page: Any = next(channel for channel in self.channels.values() if isinstance(channel, HasRoutes))
-        return f"{self.server.address}{page.new_link()}"
+        page = self._page
+        return None if self.server is None or page is None else f"{self.server.address}{page.new_link()}"
 
 
 class _RunQueue:

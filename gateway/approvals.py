@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from agent.types import Person, Question, ToolFailure
 from channels.channel import Channel
-from channels.message import Address, InboundMessage
+from channels.message import Address, Choice, InboundMessage
 from gateway.events import saved_event
 from gateway.limits import APPROVAL_SECONDS
 from gateway.observe import Observers
@@ -154,6 +154,7 @@ class Approvals:
             finally:
                 del self._open[asked.id]
                 self._outbox.withdraw(asked.key)
+                self._close(asked, state, language, fades=question.fades)
                 self._observe("approval", asked.event(state))
                 if question.fades and notice is not None and self.remove is not None:
                     await self._fade(notice, self.remove)
@@ -166,6 +167,21 @@ class Approvals:
         except ToolFailure as error:
             LOG.warning("the text of a question was kept: %s", error)
 
+    def _close(self, asked: OpenQuestion, state: State, language: Language, *, fades: bool) -> None:
+        """The question in its chat says from now on what was decided, and has no buttons any more. `fades`: what was
+        asked about stands there no longer."""
+        if self._channels[asked.where.channel].info.saved_is_sent or not asked.may_be_seen:
+            return
+        decision = sentence(f"question_{state}", language)
+        text = decision if fades else f"{self._text(asked, language)}\n\n{decision}"
+        self._outbox.change(asked.key, text, decision)
+
+    @staticmethod
+    def _text(asked: OpenQuestion, language: Language) -> str:
+        return sentence("may_i", language).format(
+            what=fenced(asked.what), reason=literal(asked.reason), asked_by=literal(asked.asked_by)
+        )
+
     async def _put(self, asked: OpenQuestion, language: Language) -> Delivery | None:
         """Shows the question: a card on the page, and a message where the channel shows only messages."""
         self._observe("approval", asked.event("open"))
@@ -174,19 +190,24 @@ class Approvals:
             asked.told("sent")
             return None
         minutes = max(1, round(self._seconds_max / 60))
-        text = sentence("may_i", language).format(
-            what=fenced(asked.what), reason=literal(asked.reason), asked_by=literal(asked.asked_by), minutes=minutes
+        how = sentence("how_to_answer", language).format(minutes=minutes)
+        choices = (
+            Choice(f"{ACTION}:{asked.id}:yes", sentence("yes", language)),
+            Choice(f"{ACTION}:{asked.id}:no", sentence("no", language)),
         )
-        return await self._say(asked.where, text, asked.key, asked.told)
+        text = f"{self._text(asked, language)}\n\n{how}"
+        return await self._say(asked.where, text, asked.key, asked.told, choices)
 
     async def say_closed(self, message: InboundMessage, language: Language) -> None:
         """Tells the owner that the question of this answer is not open any more. Raises StoreError."""
         await self._say(message.address, sentence("stale_button", language), f"closed:{secrets.token_hex(8)}")
 
-    async def _say(self, where: Address, text: str, key: str, told: Told | None = None) -> Delivery:
+    async def _say(
+        self, where: Address, text: str, key: str, told: Told | None = None, choices: tuple[Choice, ...] = ()
+    ) -> Delivery:
         info = self._channels[where.channel].info
         notice = await self._store.notice(where, info.conversations, text, key, info.saved_is_sent, self._now())
-        self._outbox.put(notice, told)
+        self._outbox.put(notice, told, choices)
         if self._observe.any:
             self._observe("message", saved_event(*await self._store.transcripts.saved(notice.message_seq)))
         return notice

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from channels.channel import MenuCommand
 from gateway.sentences import Language
 
 _COMMAND = re.compile(r"/([A-Za-z_]+)(?:\s+(.*))?\s*\Z", re.DOTALL)
@@ -151,3 +152,5 @@ _TABLE = (
 COMMANDS: dict[str, Command] = {command.name: command for command in _TABLE}
 # What Telegram's own start button sends.
 COMMANDS["start"] = COMMANDS["help"]
+MENU = tuple(MenuCommand(command.name, dict(command.help.items()), command.owner_only) for command in _TABLE)
+"""What a channel may show as a menu."""

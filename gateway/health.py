@@ -86,6 +86,14 @@ class ChannelReport:
     def received(self) -> None:
         self._channel.last_receive_at = self._now()
 
+    @property
+    def is_connected(self) -> bool:
+        return self._channel.state == "connected"
+
+    @property
+    def last_receive_at(self) -> datetime | None:
+        return self._channel.last_receive_at
+
     def retry_at(self, at: datetime | None) -> None:
         """When the supervisor starts the channel again."""
         self._channel.next_retry_at = at

@@ -116,7 +116,9 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     except web.HTTPException:
         raise
     except Exception:
-        LOG.exception("%s %s failed", request.method, request.path)
+        # The path itself may be a secret.
+        resource = request.match_info.route.resource
+        LOG.exception("%s %s failed", request.method, "?" if resource is None else resource.canonical)
         error = {
             "code": "internal",
             "message": "Something went wrong while answering this request.",

@@ -11,16 +11,16 @@ from datetime import datetime
 from typing import Protocol
 
 from channels.channel import Channel, NotAccepted
-from channels.message import Accepted, InboundMessage
+from channels.message import Accepted, Address, InboundMessage
 from gateway import commands
-from gateway.approvals import Approvals, is_button
+from gateway.approvals import Approvals, is_button, literal
 from gateway.arrivals import Arrivals
 from gateway.config import Settings
 from gateway.events import message_event, saved_event
 from gateway.limits import READLOG_LAG_SECONDS, SEND_PAUSES_SECONDS
 from gateway.observe import Observers
 from gateway.outbox import Outbox
-from gateway.people import People
+from gateway.people import PAIR, People
 from gateway.readlog import ReadLog
 from gateway.sentences import language_of, sentence
 from gateway.store import Store, StoreError
@@ -78,8 +78,10 @@ class Inbox:
 
     async def accept(self, message: InboundMessage) -> Accepted:
         """Saves a message and starts what it asks for. Raises NotAccepted when it could not be saved."""
+        await self._know(message)
         rights = self._people.rights_of(message)
         if rights == "stranger" and self._settings.readlog.keep == "allowed":
+            self._run(self._pair(message))
             return Accepted(message.message_id, "", is_new=True, will_answer=False)
         answer = self._approvals.answered_by(message, rights)
         stale = self._approvals.is_stale(message, rights)
@@ -90,11 +92,43 @@ class Inbox:
             raise NotAccepted(str(error)) from error
         if saved.is_new:
             self._saved(new, saved)
+            if rights == "stranger":
+                self._run(self._pair(message))
             if stale or (answer is not None and not self._approvals.answer(*answer)):
                 language = language_of(message.text, self._settings.agent.language)
                 self._run(self._approvals.say_closed(message, language))
         will_answer = new.state == "waiting" and saved.state in {"waiting", "running"}
         return Accepted(saved.message_id, saved.conversation_id, saved.is_new, will_answer)
+
+    async def _know(self, message: InboundMessage) -> None:
+        """Who is not in the settings may have been let in, or put out, since the last message."""
+        if message.origin == "person" and not self._people.is_settled(message.channel, message.sender_id):
+            try:
+                await self._people.refresh()
+            except StoreError as error:
+                raise NotAccepted(str(error)) from error
+
+    async def _pair(self, message: InboundMessage) -> None:
+        """Where the settings say so, a stranger who writes in private gets a code, and the owner is told of it."""
+        pairing = None if message.edits is not None else await self._people.new_code(message, self._now())
+        home = self._people.home()
+        if pairing is None:
+            return
+        language = language_of(message.text, self._settings.agent.language)
+        code = sentence("pairing_code", language).format(code=pairing.code)
+        await self._notify(message.address, code, f"{PAIR}{pairing.code}")
+        if home is not None and home.channel in self._channels:
+            told = sentence("pairing_asked", language_of("", self._settings.agent.language)).format(
+                name=literal(message.sender_name), id=message.sender_id, channel=message.channel, code=pairing.code
+            )
+            await self._notify(home, told, f"asked-in:{pairing.code}")
+
+    async def _notify(self, address: Address, text: str, key: str) -> None:
+        info = self._channels[address.channel].info
+        notice = await self._store.notice(address, info.conversations, text, key, info.saved_is_sent, self._now())
+        self._outbox.put(notice)
+        if self._observe.any:
+            await self._tell(notice)
 
     def _decide(self, message: InboundMessage, rights: Rights, *, is_answer: bool) -> NewMessage:
         info = self._channels[message.channel].info

@@ -62,3 +62,14 @@ JOINED_PARTS_MAX = 20
 """A chat that sends one part after the other is waited for at most so many times `agent.join_seconds`."""
 TRANSCRIPT_CHARS_MAX = 50_000
 TRANSCRIBE_SECONDS_MAX = 300.0
+PAIRING_SECONDS = 3600.0
+PAIRINGS_OPEN_MAX = 3
+"""Codes of one channel that are good at the same time: strangers cannot fill the owner's chat."""
+ONE_MESSAGE_CHARS = 1_500
+"""A text that no channel needs two messages for: to put it in the place of another twice does no harm."""
+DRAFT_CHARS_MIN = 20
+"""A live draft begins with at least so much."""
+CHANGE_PAUSES_SECONDS = (1.0, 5.0, 30.0, 60.0)
+"""Between tries to show in the chat that a question is closed."""
+WATCH_SECONDS = 15.0
+"""How often a channel is looked at for a sign of life."""

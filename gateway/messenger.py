@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from mimetypes import guess_type
+from pathlib import Path
 
 from agent.capabilities.messages.tools import Delivery as Sent
 from agent.capabilities.messages.tools import Recipient
 from channels.channel import Channel
-from channels.message import Address
+from channels.message import Address, Attachment
 from channels.registry import CHANNELS
 from gateway.limits import SEND_WAIT_SECONDS
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.store import Store
 from gateway.store.types import Delivery
+from gateway.uploads import kind_of
 
 
 class Messenger:
@@ -26,6 +30,7 @@ class Messenger:
         outbox: Outbox,
         channels: Mapping[str, Channel],
         people: People,
+        workspace: Path,
         now: Callable[[], datetime],
         *,
         wait_seconds: float = SEND_WAIT_SECONDS,
@@ -34,11 +39,13 @@ class Messenger:
         self._outbox = outbox
         self._channels = channels
         self._people = people
+        self._workspace = workspace
         self._now = now
         self._wait_seconds = wait_seconds
 
     async def recipients(self) -> Sequence[Recipient]:
         known: list[Recipient] = []
+        await self._people.refresh()
         for address, is_owner in self._people.chats():
             if address.channel not in self._channels:
                 continue
@@ -51,17 +58,23 @@ class Messenger:
         address = await self._store.address_of(session_key)
         return Recipient(session_key) if address is not None and address.channel in CHANNELS else None
 
-    async def send(self, key: str, address: str, text: str) -> Sent:
+    async def send(self, key: str, address: str, text: str, file: str | None = None) -> Sent:
         delivery = await self._store.delivery(key)
         if delivery is None:
             channel, _, chat = address.partition(":")
             to = await self._store.address_of(address) or Address(channel, chat)
             info = self._channels[to.channel].info
+            files = () if file is None else (await asyncio.to_thread(self._attachment, file),)
             delivery = await self._store.notice(
-                to, info.conversations, text, key, info.saved_is_sent, self._now(), role="assistant"
+                to, info.conversations, text, key, info.saved_is_sent, self._now(), role="assistant", attachments=files
             )
             self._outbox.put(delivery)
         return _sent(await self._outbox.settled(delivery, self._wait_seconds))
+
+    def _attachment(self, path: str) -> Attachment:
+        file = self._workspace / path
+        mime = guess_type(file.name)[0]
+        return Attachment(kind_of(mime), file.name, path, mime, file.stat().st_size)
 
 
 def _sent(delivery: Delivery) -> Sent:

@@ -9,11 +9,19 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from channels.channel import Channel, ChannelDown, SendRefused, SendRetry, SendUnknown
-from channels.message import Address, OutboundMessage, Receipt
+from channels.channel import Channel, ChannelDown, SendError, SendRefused, SendRetry, SendUnknown
+from channels.message import Address, Choice, OutboundMessage, Receipt
 from gateway.health import Health
-from gateway.limits import SEND_ATTEMPTS_MAX, SEND_PAUSES_SECONDS, SENDS_IN_FLIGHT_MAX, STOP_SECONDS_MAX
+from gateway.limits import (
+    CHANGE_PAUSES_SECONDS,
+    ONE_MESSAGE_CHARS,
+    SEND_ATTEMPTS_MAX,
+    SEND_PAUSES_SECONDS,
+    SENDS_IN_FLIGHT_MAX,
+    STOP_SECONDS_MAX,
+)
 from gateway.observe import Observers
+from gateway.people import PAIR, People
 from gateway.readlog import ReadLog
 from gateway.store import Store, StoreError
 from gateway.store.types import Delivery, DeliveryState
@@ -39,6 +47,7 @@ class Outbox:
         readlog: ReadLog,
         health: Health,
         observers: Observers,
+        people: People,
         now: Callable[[], datetime],
     ) -> None:
         self._store = store
@@ -46,6 +55,7 @@ class Outbox:
         self._readlog = readlog
         self._health = health
         self._observe = observers
+        self._people = people
         self._now = now
         self._lines: dict[Address, deque[Delivery]] = {}
         self._tasks: dict[Address, asyncio.Task[None]] = {}
@@ -53,6 +63,8 @@ class Outbox:
         self._waiters: dict[str, asyncio.Event] = {}
         self._slots = asyncio.Semaphore(SENDS_IN_FLIGHT_MAX)
         self._told: dict[str, Told] = {}
+        self._choices: dict[str, tuple[Choice, ...]] = {}
+        self._changes: set[asyncio.Task[None]] = set()
         self._withdrawn: set[str] = set()
         self._open = True
 
@@ -60,7 +72,13 @@ class Outbox:
         """At start: what was `sending` when the program died is `unknown` now; the rest goes on. How many go on."""
         going_on = 0
         for delivery in await self._store.open_deliveries():
-            if delivery.state == "sending":
+            is_same_twice = delivery.replaces is not None and len(delivery.text) <= ONE_MESSAGE_CHARS
+            if delivery.state == "sending" and is_same_twice:
+                # It took the place of its own draft: to do that once more changes nothing.
+                await self._move(delivery, "retry", reason="the program ended while it was sent", next_at=self._now())
+                self.put(await self._store.delivery(delivery.key))
+                going_on += 1
+            elif delivery.state == "sending":
                 await self._move(delivery, "unknown", reason="the program ended while it was being sent")
             elif delivery.key.startswith(QUESTION):
                 await self._move(delivery, "expired", reason=CLOSED)
@@ -69,14 +87,16 @@ class Outbox:
                 going_on += 1
         return going_on
 
-    def put(self, delivery: Delivery | None, told: Told | None = None) -> None:
+    def put(self, delivery: Delivery | None, told: Told | None = None, choices: tuple[Choice, ...] = ()) -> None:
         """A delivery row was committed: `planned` and `retry` are sent, others are left alone. `told` hears each state
-        that follows."""
+        that follows. `choices` go under it as buttons, where the channel has some."""
         if delivery is None or delivery.state not in {"planned", "retry"} or not self._open:
             return
         self._lines.setdefault(delivery.address, deque()).append(delivery)
         if told is not None:
             self._told[delivery.key] = told
+        if choices:
+            self._choices[delivery.key] = choices
         if delivery.address not in self._tasks:
             task = asyncio.create_task(self._send_line(delivery.address), name=f"outbox {delivery.address.session_key}")
             self._tasks[delivery.address] = task
@@ -111,6 +131,9 @@ class Outbox:
     async def close(self) -> None:
         """Ends after the sends under way; what was not begun stays planned for the next start."""
         self._open = False
+        for change in self._changes:
+            change.cancel()
+        await asyncio.gather(*self._changes, return_exceptions=True)
         for address, task in list(self._tasks.items()):
             if address not in self._sending:
                 task.cancel()
@@ -132,6 +155,7 @@ class Outbox:
                 await self._deliver(delivery)
                 line.popleft()
                 self._told.pop(delivery.key, None)
+                self._choices.pop(delivery.key, None)
                 self._withdrawn.discard(delivery.key)
         finally:
             self._tasks.pop(address, None)
@@ -188,15 +212,86 @@ class Outbox:
         channel = self._channels.get(delivery.address.channel)
         if channel is None:
             raise ChannelDown("off", f"the channel {delivery.address.channel} is switched off")
+        if not delivery.key.startswith(PAIR) and not await self._reaches(delivery.address):
+            reason = f"{delivery.address.session_key} is not the chat of a known person and not a listed group"
+            raise SendRefused(reason)
         return await channel.send(
             OutboundMessage(
                 key=delivery.key,
                 address=delivery.address,
                 text=delivery.text,
+                attachments=delivery.attachments,
+                choices=self._choices.get(delivery.key, ()),
                 reply_to=delivery.reply_to,
+                replaces=delivery.replaces,
                 sent_ids=sent_ids,
             )
         )
+
+    async def _reaches(self, address: Address) -> bool:
+        """Whoever was put out gets nothing any more, whoever was let in does, from that moment on."""
+        if not self._people.is_settled(address.channel, address.chat_id):
+            try:
+                await self._people.refresh()
+            except StoreError as error:
+                raise SendRetry(str(error)) from error
+        return self._people.reaches(address)
+
+    async def draft(
+        self, turn_id: str, address: Address, text: str, reply_to: str | None, replaces: str | None
+    ) -> str | None:
+        """Shows the answer so far, in one message that grows; its platform id, which is on disk then. None: not now,
+        since something else is on its way to the chat.
+
+        Raises SendError, ChannelDown, StoreError.
+        """
+        channel = self._channels.get(address.channel)
+        if channel is None or address in self._lines or not self._open or not await self._reaches(address):
+            return None
+        async with self._slots:
+            if replaces is None:
+                await self._store.set_draft(turn_id, address, None)
+            message = OutboundMessage(
+                f"draft:{turn_id}", address, text, reply_to=reply_to, replaces=replaces, is_draft=True
+            )
+            receipt = await channel.send(message)
+        (message_id,) = receipt.message_ids
+        if message_id != replaces:
+            await self._store.set_draft(turn_id, address, message_id)
+        self._health.sent(address.channel, receipt.at)
+        return message_id
+
+    def change(self, key: str, text: str, instead: str) -> None:
+        """Puts `text` in the place of a message that was sent, its buttons taken away; `instead` when it was several.
+
+        Only where the channel can, and as well as it can: it only tells what is known already.
+        """
+        task = asyncio.create_task(self._change(key, text, instead))
+        self._changes.add(task)
+        task.add_done_callback(self._changes.discard)
+
+    async def _change(self, key: str, text: str, instead: str) -> None:
+        delivery = await self._store.delivery(key)
+        if delivery is not None and delivery.state == "sending":
+            delivery = await self.settled(delivery, SEND_PAUSES_SECONDS[-1])
+        channel = None if delivery is None else self._channels.get(delivery.address.channel)
+        if delivery is None or channel is None or not delivery.sent_ids:
+            return
+        if channel.info.draft_interval_seconds is None:
+            return
+        whole = text if len(delivery.sent_ids) == 1 else instead
+        message = OutboundMessage(f"{key}:closed", delivery.address, whole, replaces=delivery.sent_ids[-1])
+        for pause in CHANGE_PAUSES_SECONDS:
+            try:
+                await channel.send(message)
+            except (SendRetry, ChannelDown) as error:
+                named = error.after_seconds if isinstance(error, SendRetry) else error.retry_after_seconds
+                await asyncio.sleep(max(pause, named or 0.0))
+            except SendError as error:
+                LOG.info("a closed question still shows its buttons: %s", error)
+                return
+            else:
+                return
 
     async def _move(
         self,

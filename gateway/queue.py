@@ -14,6 +14,7 @@ from channels.channel import Channel
 from channels.message import Address
 from gateway.approvals import Approvals
 from gateway.config import Settings
+from gateway.drafts import Drafts
 from gateway.events import reply_event, saved_event
 from gateway.history import earlier_calls, prompt_history
 from gateway.lanes import Lane, RunEnded
@@ -25,7 +26,7 @@ from gateway.readlog import ReadLog
 from gateway.sentences import Language, language_of, sentence
 from gateway.store import Store, StoreError
 from gateway.store.results import Finished, Result
-from gateway.store.types import NOWHERE, Claim, address_of
+from gateway.store.types import NOWHERE, Claim, address_of, reply_to_of
 from gateway.words import foreign, said
 
 LOG = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ class Queue:
         *,
         is_quiet: Quiet,
         is_held: Callable[[str], bool] = lambda session_key: False,
+        drafts: Drafts | None = None,
         turn_seconds_max: float = TURN_SECONDS_MAX,
         stop_seconds_max: float = STOP_SECONDS_MAX,
         retry_seconds: float = SEND_PAUSES_SECONDS[1],
@@ -66,6 +68,7 @@ class Queue:
         self._now = now
         self._is_quiet = is_quiet
         self._is_held = is_held
+        self._drafts = drafts
         self._turn_seconds_max = turn_seconds_max
         self._stop_seconds_max = stop_seconds_max
         self._retry_seconds = retry_seconds
@@ -252,6 +255,7 @@ class Queue:
         turn = self._turn(claim, text[:TEXT_CHARS_MAX])
         lane.said = []
         port = self._port(lane, claim, turn, language)
+        draft = None if self._drafts is None else self._drafts.open(claim, lane.said)
         try:
             async with asyncio.timeout(self._turn_seconds_max):
                 return await self._run_turn(turn, port)
@@ -259,6 +263,9 @@ class Queue:
             minutes = max(1, round(self._turn_seconds_max / 60))
             reply = sentence("timed_out", language).format(minutes=minutes)
             return TurnResult(claim.turn_id, "failed", reply, error="timed out")
+        finally:
+            if draft is not None:
+                await draft.close()
 
     def _port(self, lane: Lane, claim: Claim, turn: Turn, language: Language) -> Port:
         return Port(
@@ -307,7 +314,6 @@ class Queue:
             target = None
         info = None if target is None else self._channels[target.channel].info
         quiet = first.origin == "scheduled" and result.status == "done" and self._is_quiet(result.reply)
-        last = claim.messages[-1]
         saved = Result(
             turn_id=result.turn_id,
             status=result.status,
@@ -319,8 +325,7 @@ class Queue:
             target=target,
             target_cut=cut,
             delivery="suppressed" if quiet else "sent" if info is not None and info.saved_is_sent else "planned",
-            # A private chat has the sender's id: there an answer needs no quote above it.
-            reply_to=last.message_id if first.origin == "person" and first.address.chat_id != first.sender_id else None,
+            reply_to=reply_to_of(claim),
             now=self._now(),
         )
         finished = await self._store_finish(saved)

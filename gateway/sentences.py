@@ -17,10 +17,34 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "ar": "حاولت الإجابة عن هذا عدة مرات وانقطعت في كل مرة. أرجو صياغته بطريقة أخرى.",
     },
     "may_i": {
-        "en": "May I run this?\n\n{what}\n\n{reason}\nAsked by: {asked_by}\n\n"
-        "Reply 1 (yes) or 2 (no). Without an answer within {minutes} minutes it is not run.",
-        "ar": "هل يُسمح بتنفيذ هذا؟\n\n{what}\n\n{reason}\nبطلب من: {asked_by}\n\n"
-        "الجواب: 1 (نعم) أو 2 (لا). إن لم يصل جواب قبل انقضاء المهلة ({minutes} د) فلن يُنفَّذ.",
+        "en": "May I run this?\n\n{what}\n\n{reason}\nAsked by: {asked_by}",
+        "ar": "هل يُسمح بتنفيذ هذا؟\n\n{what}\n\n{reason}\nبطلب من: {asked_by}",
+    },
+    "how_to_answer": {
+        "en": "Reply 1 (yes) or 2 (no). Without an answer within {minutes} minutes it is not run.",
+        "ar": "الجواب: 1 (نعم) أو 2 (لا). إن لم يصل جواب قبل انقضاء المهلة ({minutes} د) فلن يُنفَّذ.",
+    },
+    "yes": {"en": "1 · Yes", "ar": "1 · نعم"},
+    "no": {"en": "2 · No", "ar": "2 · لا"},
+    "question_allowed": {"en": "**Allowed.**", "ar": "**سُمح به.**"},
+    "question_denied": {"en": "**Not allowed.** It was not run.", "ar": "**لم يُسمح به.** ولم يُنفَّذ."},
+    "question_expired": {
+        "en": "**Closed without an answer.** It was not run.",
+        "ar": "**أُغلق بلا جواب.** ولم يُنفَّذ.",
+    },
+    "pairing_code": {
+        "en": "I do not know you yet. To be let in, give my owner this code: `{code}`. It is good for one hour.",
+        "ar": "لا أعرفك بعد. إن أردت أن يسمح لك صاحبي بالحديث معي فأعطه هذا الرمز: `{code}`. الرمز صالح لساعة واحدة.",
+    },
+    "pairing_asked": {
+        "en": "{name} ({id}) wrote to me on {channel} and got the code `{code}`. To let them in, run "
+        "`hudhud people pair {code}` within an hour; otherwise do nothing.",
+        "ar": "كتب إليّ {name} ({id}) عبر {channel} وحصل على الرمز `{code}`. للسماح له نفّذ "
+        "`hudhud people pair {code}` خلال ساعة، وإلا فلا حاجة إلى فعل شيء.",
+    },
+    "channel_ended": {
+        "en": "{channel} has stopped: {detail}. {remedy}",
+        "ar": "توقفت قناة {channel}: {detail}. {remedy}",
     },
     "stale_button": {
         "en": "This question is no longer open.",

@@ -29,7 +29,7 @@ WHERE delivery.state IN ('planned', 'sending', 'retry', 'unknown', 'failed')
 
 -- name: blank_message
 UPDATE message SET text = '', original_text = NULL, attachments = NULL, rounds = NULL, call_count = 0,
-  forwarded_from = NULL, flags = :flags, removed_at = :now, version = :version,
+  forwarded_from = NULL, quote = NULL, flags = :flags, removed_at = :now, version = :version,
   state = CASE WHEN state IN ('waiting', 'running') THEN 'cancelled' ELSE state END WHERE seq = :seq
 
 -- name: blank_calls

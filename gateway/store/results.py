@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -215,8 +216,23 @@ def _deliver(
         # An answer of the clock: the chat it goes to holds it too, so that a reply there has its context.
         row = _copy_to(connection, indexer, result, row, target)
     return add_delivery(
-        connection, row["seq"], row, f"reply:{result.turn_id}", target, result.reply_to, result.now, result.delivery
+        connection,
+        row["seq"],
+        row,
+        f"reply:{result.turn_id}",
+        target,
+        result.reply_to,
+        result.now,
+        result.delivery,
+        replaces=_draft_at(connection, result.turn_id, target),
     )
+
+
+def _draft_at(connection: sqlite3.Connection, turn_id: str, target: Address) -> str | None:
+    """The message that shows the answer so far in its chat, which the whole one takes the place of."""
+    turn = connection.execute(SQL["turn_by_id"], {"id": turn_id}).fetchone()
+    *where, message_id = json.loads(turn["draft"] or "[null]")
+    return message_id if where == [target.channel, target.chat_id, target.thread_id] else None
 
 
 def _copy_to(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -10,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from agent.usage import ModelCall
-from channels.message import Address, ExportedMessage
+from channels.message import Address, Attachment, ExportedMessage
 from gateway.limits import REMOVE_BATCH_MESSAGES
-from gateway.store import arriving, deliveries, imported, inbound, loglines, removal, reports, results, turns
+from gateway.store import arriving, deliveries, imported, inbound, loglines, persons, removal, reports, results, turns
 from gateway.store.database import Database, size_bytes
 from gateway.store.indexing import Indexer
 from gateway.store.inspecting import IndexFacts, index_facts, index_faults
@@ -135,8 +136,6 @@ class Store:
         await self._database.maintain(lambda c: c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         return count, chats
 
-    async def command_message(self, seq: int) -> TakenMessage:
-        """The message of a saved command."""
     async def message(self, seq: int) -> TakenMessage:
         """A saved message of a person."""
         return await self._database.read(
@@ -184,13 +183,14 @@ class Store:
         now: datetime,
         *,
         role: Literal["system", "assistant"] = "system",
+        attachments: Sequence[Attachment] = (),
     ) -> Delivery:
         """A message of the agent's side in a chat, in its open conversation or else a new one, and its delivery."""
 
         def work(connection: sqlite3.Connection) -> Delivery:
             conversation_id = inbound.chat_conversation(connection, address, cut, now)
             return inbound.add_notice(
-                connection, self._indexer, conversation_id, address, text, key, now, saved_is_sent, role
+                connection, self._indexer, conversation_id, address, text, key, now, saved_is_sent, role, attachments
             )
 
         return await self._database.write(work)
@@ -336,6 +336,31 @@ class Store:
             return None if row is None else from_ms(row["at"])
 
         return await self._database.read(work)
+
+    async def set_draft(self, turn_id: str, address: Address, message_id: str | None) -> None:
+        """The live draft of a running turn: on its way (None), or the platform's id of it."""
+        draft = json.dumps([address.channel, address.chat_id, address.thread_id, message_id])
+        await self._database.write(lambda c: c.execute(SQL["set_draft"], {"id": turn_id, "draft": draft}))
+
+    # People
+
+    async def known_people(self) -> persons.Known:
+        return await self._database.read(persons.known)
+
+    async def add_person(self, channel: str, person_id: str, name: str, now: datetime) -> None:
+        await self._database.write(lambda c: persons.add(c, channel, person_id, name, now))
+
+    async def remove_person(self, channel: str, person_id: str) -> bool:
+        return await self._database.write(lambda c: persons.remove(c, channel, person_id))
+
+    async def pairings(self, now: datetime) -> list[persons.Pairing]:
+        return await self._database.read(lambda c: persons.pairings(c, now))
+
+    async def open_pairing(self, wanted: persons.Pairing, now: datetime, open_max: int) -> bool:
+        return await self._database.write(lambda c: persons.open_pairing(c, wanted, now, open_max))
+
+    async def pair(self, code: str, now: datetime) -> persons.Pairing | None:
+        return await self._database.write(lambda c: persons.pair(c, code, now))
 
     # Spending
 

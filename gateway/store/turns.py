@@ -71,6 +71,7 @@ def take(connection: sqlite3.Connection, session_key: str, now: datetime) -> Cla
         _reply_so_far(connection, turn_id),
         _own_sessions(connection, first),
         _unseen(connection, taken(first)),
+        None if turn is None else json.loads(turn["draft"] or "[null]")[-1],
     )
 
 

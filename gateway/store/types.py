@@ -193,12 +193,20 @@ class Claim:
     """The sessions in which an allowed person wrote; empty for the owner, who sees all."""
     unseen: tuple[Overheard, ...] = ()
     """What others said in a group since the agent last took a message there, oldest first."""
+    draft_id: str | None = None
+    """The message that shows what a broken-off run of this turn had answered so far."""
 
     @property
     def files(self) -> tuple[str, ...]:
         """The workspace paths of what came with the messages."""
         attachments = (attachment for message in self.messages for attachment in message.attachments)
         return tuple(attachment.path for attachment in attachments if attachment.path)
+
+
+def reply_to_of(claim: Claim) -> str | None:
+    """Which message the answer quotes: in a group the last one; a private chat needs no quote above an answer."""
+    last = claim.messages[-1]
+    return last.message_id if last.origin == "person" and not last.is_private else None
 
 
 @dataclass(frozen=True, slots=True)

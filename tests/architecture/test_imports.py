@@ -25,6 +25,7 @@ GATEWAY_LINE = (
     "queue",
     "lanes",
     "port",
+    "drafts",
     "messenger",
     "spending",
     "approvals",

@@ -70,11 +70,14 @@ class TestShell(CapabilityContract):
 
 class TestMessages(CapabilityContract):
     @pytest.fixture
-    def world(self) -> World:
+    def world(self, tmp_path: Path) -> World:
+        (tmp_path / "quokka.txt").write_text("paid")
         messenger = FakeMessenger(Recipient("telegram:9", ("quokka",)))
-        return owners_world(
-            "messages", Messages(messenger).functions(), {"send_message": {"text": "hello", "to": "quokka"}}
-        )
+        calls = {
+            "send_message": {"text": "hello", "to": "quokka"},
+            "send_file": {"path": "quokka.txt", "to": "quokka"},
+        }
+        return owners_world("messages", Messages(messenger, tmp_path).functions(), calls)
 
 
 class TestWebFetch(CapabilityContract):

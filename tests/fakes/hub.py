@@ -16,6 +16,7 @@ from channels.scheduled.quiet import is_quiet
 from gateway.approvals import Approvals
 from gateway.arrivals import Arrivals
 from gateway.config import Settings
+from gateway.drafts import Drafts
 from gateway.health import Health
 from gateway.inbox import Inbox
 from gateway.limits import APPROVAL_SECONDS
@@ -31,6 +32,7 @@ from tests.fakes.waiting import until
 
 OWNER = "7"
 GUEST = "8"
+GROUPS = ["-5", "-100", "-500", "g0", "g1", "g2", "g3", "g4"]
 
 RunTurn = Callable[[Turn, TurnPort], Awaitable[TurnResult]]
 
@@ -50,7 +52,10 @@ async def echo(turn: Turn, port: TurnPort) -> TurnResult:
 
 def telegram_settings(**agent: Any) -> Settings:
     return Settings.model_validate(
-        {"agent": agent, "channels": {"telegram": {"enabled": True, "owner": OWNER, "allow": [GUEST]}}}
+        {
+            "agent": agent,
+            "channels": {"telegram": {"enabled": True, "owner": OWNER, "allow": [GUEST], "groups": GROUPS}},
+        }
     )
 
 
@@ -98,8 +103,8 @@ class Hub:
             self.observers.add(lambda kind, data: self.events.append((kind, data)))
         self.readlog = ReadLog(home / "workspace" / "readlog", self.store, **readlog)
         self.health = Health(utc_now)
-        self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, utc_now)
-        people = People(settings)
+        people = People(settings, self.store)
+        self.outbox = Outbox(self.store, self.channels, self.readlog, self.health, self.observers, people, utc_now)
         self.approvals = Approvals(
             self.store, self.outbox, self.channels, people, self.observers, utc_now, seconds_max=approval_seconds_max
         )
@@ -125,6 +130,7 @@ class Hub:
             utc_now,
             is_quiet=is_quiet,
             is_held=self.arrivals.is_held,
+            drafts=Drafts(self.outbox, self.channels),
             **queue,
         )
         self.inbox = Inbox(

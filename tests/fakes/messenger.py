@@ -14,6 +14,7 @@ class FakeMessenger:
         self.known = known
         self.state = Delivery("sent")
         self.sent: list[tuple[str, str, str]] = []
+        self.files: list[str] = []
 
     async def recipients(self) -> Sequence[Recipient]:
         return self.known
@@ -22,6 +23,8 @@ class FakeMessenger:
         found = [one for one in self.known if f"{session_key}:".startswith(f"{one.address}:")]
         return found[0] if found else None
 
-    async def send(self, key: str, address: str, text: str) -> Delivery:
+    async def send(self, key: str, address: str, text: str, file: str | None = None) -> Delivery:
         self.sent.append((key, address, text))
+        if file is not None:
+            self.files.append(file)
         return self.state

@@ -12,7 +12,9 @@ from tests.fakes.hub import GUEST, OWNER, Hub, hub, utc_now
 
 def messenger(core: Hub, wait_seconds: float = 5.0) -> Messenger:
     people = People(core.settings)
-    return Messenger(core.store, core.outbox, core.channels, people, utc_now, wait_seconds=wait_seconds)
+    return Messenger(
+        core.store, core.outbox, core.channels, people, core.home / "workspace", utc_now, wait_seconds=wait_seconds
+    )
 
 
 async def test_only_known_people_can_be_written_to(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from channels.telegram import channel as telegram_channel
+from channels.telegram import polling as telegram_polling
 from gateway import readlog
 from tests.fakes.bot_api import BAD_GATEWAY, DROPPED_AFTER, BotApi, flood
 from tests.fakes.clock import FakeClock
@@ -255,7 +255,7 @@ def _each_once(gateway: Program, texts: list[str]) -> None:
 
 
 async def test_what_cannot_be_saved_promises_nothing(tmp_path: Path, api: BotApi, monkeypatch: Any) -> None:
-    monkeypatch.setattr(telegram_channel, "ACCEPT_PAUSES_SECONDS", (0.01,))
+    monkeypatch.setattr(telegram_polling, "ACCEPT_PAUSES_SECONDS", (0.01,))
     provider = EchoProvider()
     provider.gate.clear()
     async with program(tmp_path / "h", api, provider=provider) as gateway:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from channels.telegram import channel as telegram_channel
+from channels.telegram import polling as telegram_polling
 from gateway import supervise
 from gateway.app import App
 from gateway.home import HomeError, prepare
@@ -128,7 +128,7 @@ async def test_a_second_gateway_on_a_home_is_refused_with_the_pid_of_the_first(t
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Locks are waited for shortly, and what could not be saved is tried again soon."""
     monkeypatch.setattr(database, "DATABASE_BUSY_SECONDS", 0.02)
-    monkeypatch.setattr(telegram_channel, "ACCEPT_PAUSES_SECONDS", (0.01,))
+    monkeypatch.setattr(telegram_polling, "ACCEPT_PAUSES_SECONDS", (0.01,))
 
 
 @pytest.mark.usefixtures("impatient")

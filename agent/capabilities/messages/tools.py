@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
-from agent.limits import SENT_TEXT_CHARS_MAX
+from agent.limits import CAPTION_CHARS_MAX, SENT_TEXT_CHARS_MAX
 from agent.lines import one_line
+from agent.places import inside, shown
 from agent.types import CallContext, JsonObject, ToolFailure, ToolFunction
 
 NAMES_SHOWN_MAX = 20
@@ -41,21 +43,23 @@ class Messenger(Protocol):
         """The chat of a session; None when nothing can be sent there (a run of the clock)."""
         ...
 
-    async def send(self, key: str, address: str, text: str) -> Delivery:
-        """One message to a recipient's address. The same key is the same message: it is never sent twice. Returns
-        when the message has arrived or failed, or after some seconds as `waiting`."""
+    async def send(self, key: str, address: str, text: str, file: str | None = None) -> Delivery:
+        """One message to a recipient's address, with a file of the workspace or without. The same key is the same
+        message: it is never sent twice. Returns when the message has arrived or failed, or after some seconds as
+        `waiting`."""
         ...
 
 
 class Messages:
     """The tool's code. Raises ToolFailure with one sentence."""
 
-    def __init__(self, messenger: Messenger) -> None:
+    def __init__(self, messenger: Messenger, workspace: Path) -> None:
         self._messenger = messenger
+        self._workspace = workspace
 
     def functions(self) -> dict[str, ToolFunction]:
         """Each tool by its name in SKILL.md."""
-        return {"send_message": self.send_message}
+        return {"send_message": self.send_message, "send_file": self.send_file}
 
     async def send_message(self, ctx: CallContext, args: JsonObject) -> str:
         text = str(args.get("text", ""))
@@ -63,9 +67,24 @@ class Messages:
             raise ToolFailure("The text is empty. Nothing was sent.")
         if len(text) > SENT_TEXT_CHARS_MAX:
             raise ToolFailure(f"The text has {len(text):,} characters; at most {SENT_TEXT_CHARS_MAX:,} are sent.")
+        return await self._send(ctx, args, text, None)
+
+    async def send_file(self, ctx: CallContext, args: JsonObject) -> str:
+        path = inside(self._workspace, str(args.get("path", "")))
+        caption = str(args.get("caption") or "")
+        if not path.is_file():
+            raise ToolFailure(f"There is no file {shown(self._workspace, path)}. Nothing was sent.")
+        if len(caption) > CAPTION_CHARS_MAX:
+            raise ToolFailure(
+                f"The caption has {len(caption):,} characters; at most {CAPTION_CHARS_MAX:,} go under a file. "
+                "Nothing was sent."
+            )
+        return await self._send(ctx, args, caption, shown(self._workspace, path))
+
+    async def _send(self, ctx: CallContext, args: JsonObject, text: str, file: str | None) -> str:
         recipient = await self._recipient(ctx, str(args.get("to") or "").strip())
-        sent = await self._messenger.send(f"send:{ctx.turn_id}:{ctx.call_id}", recipient.address, text)
-        whom = _shown(recipient)
+        sent = await self._messenger.send(f"send:{ctx.turn_id}:{ctx.call_id}", recipient.address, text, file)
+        whom = _whom(recipient)
         match sent.state:
             case "sent":
                 return f"Sent to {whom}."
@@ -94,13 +113,13 @@ class Messages:
         raise ToolFailure(f"{what}. Messages go to: {_list(known) or 'nobody yet'}. Nothing was sent.")
 
 
-def _shown(recipient: Recipient) -> str:
+def _whom(recipient: Recipient) -> str:
     name = one_line(recipient.names[0], 60) if recipient.names else ""
     return f"{name} ({recipient.address})" if name else recipient.address
 
 
 def _list(recipients: Sequence[Recipient]) -> str:
-    names = ", ".join(map(_shown, recipients[:NAMES_SHOWN_MAX]))
+    names = ", ".join(map(_whom, recipients[:NAMES_SHOWN_MAX]))
     left = len(recipients) - NAMES_SHOWN_MAX
     return f"{names} and {left} more" if left > 0 else names
 
