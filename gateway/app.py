@@ -17,7 +17,6 @@ from agent.cortex.watch import Watcher
 from agent.mcp import McpServer, McpServers
 from agent.providers.base import warm
 from agent.mcp import McpServers
-from agent.mcp import McpServers
 from agent.providers.base import ProviderSettings, create, warm
 from agent.turn import run_turn
 from agent.types import Provider, ToolFailure, Turn, TurnPort, TurnResult
@@ -26,7 +25,7 @@ from channels import registry
 from channels.channel import Channel, ChannelContext, HasRoutes, Page
 from channels.scheduled.channel import ScheduledChannel
 from channels.scheduled.quiet import is_quiet
-from channels.scheduled.types import CHANNEL_IDS, ScheduledRun
+from channels.scheduled.types import CHANNEL_IDS
 from gateway.approvals import Approvals
 from gateway.arrivals import Arrivals
 from gateway.backend import OwnerBackend
@@ -46,16 +45,16 @@ from gateway.people import People
 from gateway.queue import Queue
 from gateway.sentences import language_of, sentence
 from gateway.spending import Spending
-from gateway.store import Store, StoreError
+from gateway.store import StoreError
 from gateway.supervise import supervise
 from gateway.transcribe import Transcriber
 from gateway.uploads import UploadFolder
-from gateway.wiring import EndedChannels, FactMemory, mcp_servers
+from gateway.wiring import EndedChannels, FactMemory, RunQueue, mcp_servers
 from heartbeat.history import RunHistory
 from heartbeat.jobs import HeartbeatFile
 from heartbeat.runner import Runner
 from heartbeat.timer import SchedulerTimer
-from heartbeat.types import DueRun, Kind, QueueState, due_of_key
+from heartbeat.types import due_of_key
 
 LOG = logging.getLogger(__name__)
 
@@ -297,7 +296,7 @@ class App:
         return Runner(
             HeartbeatFile(self.home / "workspace" / "heartbeat.md"),
             self.store.runs,
-            _RunQueue(self.store, self.scheduled),
+            RunQueue(self.store, self.scheduled),
             RunHistory(self.home / "workspace" / "run-history.md", self.settings.zone),
             SchedulerTimer(),
             zone=self.settings.zone,
@@ -313,12 +312,11 @@ class App:
         """The HTTP server, with the routes of every channel that has some."""
         served = [channel for channel in self.channels.values() if isinstance(channel, HasRoutes)]
         routes = [route for channel in served for route in channel.routes()]
-        self.server = HttpServer(settings.host, settings.port, routes, self.health, self.backend.metrics)
         if not routes or not self._serve:
             return
         # Whatever is served stands at the address of the page, also when the page itself is off.
         settings = self.settings.channel(registry.SERVER)
-        self.server = HttpServer(settings.host, settings.port, routes, self.health)
+        self.server = HttpServer(settings.host, settings.port, routes, self.health, self.backend.metrics)
         await self.server.start()
         self._stack.push_async_callback(self.server.stop)
         facts: dict[str, Any] = {"pid": os.getpid(), "address": self.server.address}
@@ -391,19 +389,3 @@ class App:
         """A fresh address of the page with its one-time code, None when the page is off."""
         page = self._page
         return None if self.server is None or page is None else f"{self.server.address}{page.new_link()}"
-
-
-class _RunQueue:
-    """`heartbeat.types.RunQueue`: a due run becomes a message of the scheduled channel."""
-
-    def __init__(self, store: Store, channel: ScheduledChannel) -> None:
-        self._store = store
-        self._channel = channel
-
-    async def submit(self, run: DueRun) -> None:
-        await self._channel.submit(
-            ScheduledRun(run.job.kind, run.job.name, run.key, run.due_at, run.job.instruction, run.target)
-        )
-
-    async def state(self, kind: Kind, key: str) -> QueueState:
-        return await self._store.runs.state_in_queue(kind, key)

@@ -40,6 +40,12 @@ Memory
   index rebuild            build the index anew
   index check              whether it holds together
 
+People
+  people list              who may talk to it, and the codes that wait
+  people pair CODE         let in whoever was given the code
+  people allow WHO         let a person in, as in telegram:123456789
+  people remove WHO        put a person out again
+
 Queue and clock
   queue list               waiting messages, replies that did not arrive
   queue retry KEY          send a reply again

@@ -10,12 +10,15 @@ from typing import Any
 
 from agent.mcp import McpServer
 from channels.channel import Channel, ChannelDown, NotAccepted
+from channels.scheduled.channel import ScheduledChannel
+from channels.scheduled.types import ScheduledRun
 from gateway.config import Settings
 from gateway.health import ChannelHealth
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.sentences import Language, language_of, sentence
 from gateway.store import Store, StoreError
+from heartbeat.types import DueRun, Kind, QueueState
 
 LOG = logging.getLogger(__name__)
 _TOLD = "told"
@@ -98,3 +101,19 @@ class EndedChannels:
                 await self._store.put_fact(name, _TOLD, "")
         except StoreError as error:
             LOG.warning("%s", error)
+
+
+class RunQueue:
+    """`heartbeat.types.RunQueue`: a due run becomes a message of the scheduled channel."""
+
+    def __init__(self, store: Store, channel: ScheduledChannel) -> None:
+        self._store = store
+        self._channel = channel
+
+    async def submit(self, run: DueRun) -> None:
+        await self._channel.submit(
+            ScheduledRun(run.job.kind, run.job.name, run.key, run.due_at, run.job.instruction, run.target)
+        )
+
+    async def state(self, kind: Kind, key: str) -> QueueState:
+        return await self._store.runs.state_in_queue(kind, key)

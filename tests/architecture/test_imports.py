@@ -73,7 +73,6 @@ LIBRARIES = {
     "sqlite3": ("gateway/store", "agent/cortex"),
     "aiosqlite": ("gateway/store", "agent/cortex"),
     # web_fetch is a client of the web: it needs one whose look-ups it can check.
-    "aiohttp": ("gateway/http", "channels/inapp", "channels/telegram", "agent/capabilities/web_fetch"),
     "mcp": ("agent/mcp", "gateway/cli_mcp"),
     "mcp_types": ("agent/mcp", "gateway/cli_mcp"),
     "aiohttp": (
@@ -83,8 +82,6 @@ LIBRARIES = {
         "gateway/transcribe",
         "agent/capabilities/web_fetch",
     ),
-    "mcp": ("agent/mcp",),
-    "mcp_types": ("agent/mcp",),
     "telegram": ("channels/telegram",),
     "telegramify_markdown": ("channels/telegram",),
     "ijson": ("channels/telegram",),
