@@ -109,7 +109,8 @@ def _person(where: Place, who: str) -> tuple[str, str]:
     if channel not in known or not person:
         names = ", ".join(known)
         raise used_wrongly(f"`{who}` is no person of a channel.", f"Write CHANNEL:ID with one of these: {names}.")
-    (found,) = type(where.settings.channel(channel)).model_validate({"allow": [person]}).allowed_ids
+    settings: Any = type(where.settings.channel(channel))
+    (found,) = settings.model_validate({"allow": [person]}).allowed_ids
     return channel, found
 
 

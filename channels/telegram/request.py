@@ -198,7 +198,8 @@ def _body(request_data: RequestData | None) -> bytes | aiohttp.FormData:
     """The parameters as JSON; with files as a form, which is sent while it is read."""
     if request_data is None or not request_data.contains_files:
         return json.dumps(request_data.parameters if request_data else {}, ensure_ascii=False).encode()
-    form = aiohttp.FormData(request_data.json_parameters)
+    # Telegram takes a file's name as it stands, whatever the script.
+    form = aiohttp.FormData(request_data.json_parameters, quote_fields=False)
     for name, (file_name, content, mime) in request_data.multipart_data.items():
         form.add_field(name, content, filename=file_name, content_type=mime)
     return form

@@ -517,7 +517,9 @@ async def _parameters(request: web.BaseRequest) -> Json:
     parameters: Json = {}
     async for part in await request.multipart():
         assert isinstance(part, BodyPartReader)
-        content = await part.read()
+        content = bytearray()
+        while chunk := await part.read_chunk():
+            content += chunk
         if part.filename:
             parameters[str(part.name)] = (part.filename, bytes(content))
             continue

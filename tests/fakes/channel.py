@@ -43,7 +43,7 @@ class FakeChannel:
             raise outcome
         self.delivered.append(message)
         self.changed.set()
-        return Receipt((f"p{len(self.delivered)}",), datetime.now(UTC))
+        return Receipt((message.replaces or f"p{len(self.delivered)}",), datetime.now(UTC))
 
     @property
     def texts(self) -> list[str]:

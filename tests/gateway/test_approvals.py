@@ -18,6 +18,7 @@ from channels.message import Address, Attachment, InboundMessage
 from channels.telegram.format import render
 from gateway.approvals import fenced, literal
 from tests.fakes.bot_api import BotApi
+from tests.fakes.channel import FakeChannel
 from tests.fakes.hub import GUEST, OWNER, Hub, crashed_copy, hub, utc_now
 from tests.fakes.program import program, settings_for
 from tests.fakes.scripted_provider import ScriptedProvider, said
@@ -421,3 +422,35 @@ async def test_a_bare_number_of_the_owner_answers_in_a_group_without_a_mention(t
         await core.say("2", chat="-5", is_group=True, wants_answer=False)
         await core.quiet()
         assert core.channel.texts[1:] == ["clean up: False"]
+
+
+async def test_a_question_has_buttons_and_says_afterwards_what_was_decided(tmp_path: Path) -> None:
+    async with hub(tmp_path / "h", Asks()) as core:
+        core.channel = core.channels["telegram"] = FakeChannel("telegram", draft_interval_seconds=60)
+        await core.say("clean up")
+        question = await asked(core)
+        (shown,) = core.channel.delivered
+        assert [choice.id for choice in shown.choices] == [
+            f"approval:{question['id']}:yes",
+            f"approval:{question['id']}:no",
+        ]
+        await core.say("Yes", kind="system", action=f"approval:{question['id']}:yes")
+        await core.quiet()
+        await until(lambda: any(one.replaces == "p1" for one in core.channel.delivered))
+        (closed,) = [one for one in core.channel.delivered if one.replaces == "p1"]
+        assert closed.text.endswith("**Allowed.**")
+        assert COMMAND in closed.text
+        assert closed.choices == ()
+        await core.say("Yes", kind="system", action=f"approval:{question['id']}:yes")
+        await core.quiet()
+        assert core.channel.texts[-1] == "This question is no longer open."
+
+
+async def test_a_question_that_nobody_answered_loses_its_buttons(tmp_path: Path) -> None:
+    async with hub(tmp_path / "h", Asks(), approval_seconds_max=0.2) as core:
+        core.channel = core.channels["telegram"] = FakeChannel("telegram", draft_interval_seconds=60)
+        await core.say("clean up")
+        await core.quiet()
+        await until(lambda: any(one.replaces == "p1" for one in core.channel.delivered))
+        (closed,) = [one for one in core.channel.delivered if one.replaces == "p1"]
+        assert closed.text.endswith("**Closed without an answer.** It was not run.")

@@ -16,6 +16,7 @@ from channels.channel import ChannelDown, FileGone, FileTooBig
 from channels.message import Attachment, Quote
 from gateway.backend import OWNER as VIEWER
 from gateway.config import Settings
+from tests.fakes.channel_ports import at_once
 from tests.fakes.hub import GUEST, OWNER, Hub, crashed_copy, hub
 from tests.fakes.waiting import until
 
@@ -194,7 +195,7 @@ async def test_a_line_that_breaks_is_tried_again(tmp_path: Path) -> None:
     async with hub(tmp_path / "h", turn) as core:
         files = Files(core)
         files.faults = [ChannelDown("unreachable", "no network")] * 2
-        core.arrivals._sleep = lambda seconds: asyncio.sleep(0)  # pyright: ignore[reportPrivateUsage]
+        core.arrivals._sleep = at_once  # pyright: ignore[reportPrivateUsage]
         await core.say("", kind="photo", attachments=(photo(),))
         await core.quiet()
     assert files.fetched == ["F1"] * 3

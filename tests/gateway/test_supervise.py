@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from channels.channel import Accept, ChannelDown, ChannelInfo
 from channels.message import OutboundMessage, Receipt
-from gateway.health import Health
+from gateway.health import ChannelReport, Health
 from gateway.limits import CHANNEL_PAUSES_SECONDS
 from gateway.supervise import supervise
+from tests.fakes.bot_api import BotApi
+from tests.fakes.channel import FakeChannel
 from tests.fakes.clock import FakeClock
+from tests.fakes.program import EchoProvider, program, settings_for
+from tests.fakes.waiting import until
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -145,3 +150,66 @@ async def test_the_fall_of_one_stops_no_other(end: Callable[[], BaseException]) 
     assert watch.health.channels()["channels"][1]["state"] == "connected"
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+class Watched(FakeChannel):
+    """Connects, then says nothing more unless `speaks`."""
+
+    def __init__(self, *, speaks: bool) -> None:
+        super().__init__("watched", silence_seconds_max=100.0)
+        self.speaks = speaks
+        self.runs = 0
+        self.report: ChannelReport | None = None
+
+    async def run(self, accept: Accept) -> None:
+        self.runs += 1
+        assert self.report is not None
+        self.report.state("connected")
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("speaks", [True, False])
+async def test_silence_is_not_death_but_no_sign_of_life_is(speaks: bool) -> None:
+    time = [datetime(2026, 11, 2, 9, tzinfo=UTC)]
+    health = Health(lambda: time[0])
+    channel = Watched(speaks=speaks)
+    channel.report = report = health.add("watched", enabled=True)
+    looks = 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal looks
+        looks += 1
+        time[0] += timedelta(seconds=seconds)
+        if speaks:
+            report.received()
+        await asyncio.sleep(0)
+
+    task = asyncio.create_task(supervise(channel, nobody, report, now=lambda: time[0], sleep=sleep))
+    await until(lambda: looks > 60)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert (channel.runs == 1) is speaks
+
+
+async def nobody(message: Any) -> Any:
+    raise AssertionError(message)
+
+
+async def test_a_channel_that_ended_is_told_once_on_another(tmp_path: Path) -> None:
+    async with BotApi() as api:
+        settings = settings_for(api, channels={"telegram": {"token": "4242:wrong"}})
+        home: dict[str, Any] = {}
+        for _ in range(2):
+            async with program(tmp_path / "home", api, settings=settings, provider=EchoProvider()) as gateway:
+                await until(lambda gateway=gateway: _is_rejected(gateway))
+                await gateway.quiet()
+                home = await gateway.get("/api/conversations/home")
+    (alert,) = home["messages"]
+    assert alert["role"] == "system"
+    assert "Telegram rejected the token" in alert["text"]
+    assert "@BotFather" in alert["text"]
+
+
+async def _is_rejected(gateway: Any) -> bool:
+    channels = (await gateway.get("/api/status"))["channels"]
+    return [one["state"] for one in channels if one["channel"] == "telegram"] == ["rejected"]

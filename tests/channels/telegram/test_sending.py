@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any
 
 import pytest
 
 from channels.channel import ChannelDown, SendRefused, SendRetry, SendUnknown
+from channels.message import Attachment, Choice
 from channels.telegram import request
 from tests.channels.telegram.conftest import Rig, outbound
 from tests.fakes.bot_api import (
@@ -243,3 +245,145 @@ async def test_sending_goes_on_while_the_long_poll_waits_and_after_it_ended(rig:
     await late
     await channel.send(outbound(1, "after"))
     assert [message.text for message in rig.api.sent] == ["during", "at the end", "after"]
+
+
+async def test_a_draft_grows_in_one_message_and_becomes_the_reply(rig: Rig) -> None:
+    channel = rig.channel()
+    first = await channel.send(outbound(1, "The **beg", is_draft=True))
+    (message_id,) = first.message_ids
+    second = await channel.send(outbound(1, "The **beginning** of it", is_draft=True, replaces=message_id))
+    assert second.message_ids == first.message_ids
+    receipt = await channel.send(outbound(1, "The **beginning** of it, and the end", replaces=message_id))
+    assert receipt.message_ids == (message_id,)
+    assert rig.api.shown(1) == ["The beginning of it, and the end"]
+    assert (rig.api.count("sendMessage"), rig.api.count("editMessageText")) == (1, 2)
+
+
+async def test_a_draft_shows_what_fits_and_the_reply_all_of_it(rig: Rig) -> None:
+    channel = rig.channel()
+    (message_id,) = (await channel.send(outbound(1, THREE_PARTS, is_draft=True))).message_ids
+    assert len(rig.api.sent) == 1
+    receipt = await channel.send(outbound(1, THREE_PARTS, replaces=message_id))
+    assert receipt.message_ids[0] == message_id
+    assert len(rig.api.shown(1)) == 3
+    assert "".join(rig.api.shown(1)).count("bold") == 100
+
+
+async def test_a_draft_that_is_the_reply_already_is_a_success(rig: Rig) -> None:
+    channel = rig.channel()
+    (message_id,) = (await channel.send(outbound(1, "all of it", is_draft=True))).message_ids
+    assert (await channel.send(outbound(1, "all of it", replaces=message_id))).message_ids == (message_id,)
+    assert rig.api.shown(1) == ["all of it"]
+
+
+async def test_a_draft_that_was_deleted_is_sent_anew(rig: Rig) -> None:
+    receipt = await rig.channel().send(outbound(1, "all of it", replaces="77"))
+    assert rig.api.shown(1) == ["all of it"]
+    assert receipt.message_ids != ("77",)
+
+
+async def test_a_flood_wait_at_the_last_change_keeps_formatting_and_text(rig: Rig) -> None:
+    channel = rig.channel()
+    (message_id,) = (await channel.send(outbound(1, "so **far**", is_draft=True))).message_ids
+    rig.api.script("editMessageText", flood(3))
+    with pytest.raises(SendRetry) as caught:
+        await channel.send(outbound(1, "**whole**", replaces=message_id))
+    assert caught.value.after_seconds == 3
+    await channel.send(outbound(1, "**whole**", replaces=message_id))
+    asked = [parameters for method, parameters in rig.api.calls if method == "editMessageText"]
+    assert asked[0] == asked[1]
+    assert asked[0]["entities"]
+
+
+async def test_a_change_without_a_clear_answer_is_made_again(rig: Rig) -> None:
+    channel = rig.channel()
+    (message_id,) = (await channel.send(outbound(1, "so far", is_draft=True))).message_ids
+    rig.api.script("editMessageText", DROPPED_AFTER)
+    with pytest.raises(SendRetry):
+        await channel.send(outbound(1, "whole", replaces=message_id))
+    await channel.send(outbound(1, "whole", replaces=message_id))
+    assert rig.api.shown(1) == ["whole"]
+
+
+async def test_choices_are_buttons_and_go_away_with_the_change(rig: Rig) -> None:
+    channel = rig.channel()
+    choices = (Choice("approval:ab:yes", "Yes"), Choice("approval:ab:no", "No"))
+    (message_id,) = (await channel.send(outbound(1, "May I?", choices=choices))).message_ids
+    assert rig.api.sent[0].buttons == [("Yes", "approval:ab:yes"), ("No", "approval:ab:no")]
+    await channel.send(outbound(1, "May I?\n\n**Allowed.**", replaces=message_id))
+    now = rig.api.now_shown(1, int(message_id))
+    assert now is not None
+    assert (now.text, now.buttons) == ("May I?\n\nAllowed.", [])
+
+
+async def test_buttons_stand_under_the_last_part(rig: Rig) -> None:
+    await rig.channel().send(outbound(1, THREE_PARTS, choices=(Choice("a", "A"),)))
+    assert [bool(message.buttons) for message in rig.api.sent] == [False, False, True]
+
+
+async def test_one_refused_part_never_drops_the_tail(rig: Rig) -> None:
+    channel = rig.channel()
+    rig.api.script("sendMessage", Fault(), Fault(400, "Bad Request: MESSAGE_TOO_LONG"))
+    with pytest.raises(SendRefused, match="part 2 of 3") as caught:
+        await channel.send(outbound(1, THREE_PARTS))
+    assert len(rig.api.shown(1)) == 2
+    assert [bool(one) for one in caught.value.sent_ids] == [True, False, True]
+    # Asked for again, only what is missing is sent.
+    receipt = await channel.send(outbound(1, THREE_PARTS, sent_ids=caught.value.sent_ids))
+    assert all(receipt.message_ids)
+    assert rig.api.count("sendMessage") == 4
+
+
+def a_file(rig: Rig, name: str, size_bytes: int = 7, mime: str | None = None) -> Attachment:
+    folder = rig.home / "workspace" / "files"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / name).open("wb") as file:
+        file.truncate(size_bytes)
+    return Attachment("file", name, f"files/{name}", mime, size_bytes)
+
+
+async def test_a_file_goes_out_with_its_caption(rig: Rig) -> None:
+    receipt = await rig.channel().send(outbound(1, "The **plan**", attachments=(a_file(rig, "خطة.pdf"),)))
+    (sent,) = rig.api.sent
+    assert (sent.file, sent.text, sent.entities[0]["type"]) == ("خطة.pdf", "The plan", "bold")
+    assert rig.api.uploaded[sent.message_id] == b"\0" * 7
+    assert receipt.message_ids == (str(sent.message_id),)
+
+
+async def test_a_text_that_is_too_long_for_a_caption_goes_before_the_file(rig: Rig) -> None:
+    await rig.channel().send(outbound(1, "word " * 300, attachments=(a_file(rig, "a.pdf"),), reply_to="5"))
+    assert [(sent.file, bool(sent.text), sent.reply_to) for sent in rig.api.sent] == [
+        (None, True, 5),
+        ("a.pdf", False, None),
+    ]
+
+
+async def test_a_picture_is_shown_as_one_and_what_is_no_picture_goes_as_a_file(rig: Rig) -> None:
+    channel = rig.channel()
+    await channel.send(outbound(1, "", attachments=(a_file(rig, "a.png", mime="image/png"),)))
+    rig.api.script("sendPhoto", Fault(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"))
+    await channel.send(outbound(1, "", attachments=(a_file(rig, "b.png", mime="image/png"),)))
+    await channel.send(outbound(1, "", attachments=(a_file(rig, "c.png", 10_000_001, mime="image/png"),)))
+    assert [method for method, _ in rig.api.calls] == ["sendPhoto", "sendPhoto", "sendDocument", "sendDocument"]
+    assert [sent.file for sent in rig.api.sent] == ["a.png", "b.png", "c.png"]
+
+
+async def test_a_file_that_is_too_big_or_gone_is_refused_without_a_request(rig: Rig) -> None:
+    big = a_file(rig, "big.zip", 50_000_001)
+    with pytest.raises(SendRefused, match="50 MB"):
+        await rig.channel().send(outbound(1, "", attachments=(big,)))
+    for path in ("files/none.pdf", "../config.toml", None):
+        (rig.home / "config.toml").write_text("secret")
+        with pytest.raises(SendRefused, match="not there any more"):
+            await rig.channel().send(outbound(1, "", attachments=(Attachment("file", "x", path),)))
+    assert rig.api.calls == []
+
+
+async def test_a_file_that_arrived_is_not_sent_again(rig: Rig) -> None:
+    channel = rig.channel()
+    message: dict[str, Any] = {"text": "word " * 300, "attachments": (a_file(rig, "a.pdf"), a_file(rig, "b.pdf"))}
+    rig.api.script("sendDocument", Fault(), flood(5))
+    with pytest.raises(SendRetry) as caught:
+        await channel.send(outbound(1, **message))
+    await channel.send(outbound(1, **message, sent_ids=caught.value.sent_ids))
+    assert [sent.file for sent in rig.api.sent] == [None, "a.pdf", "b.pdf"]
