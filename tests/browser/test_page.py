@@ -414,3 +414,18 @@ async def test_what_is_removed_elsewhere_leaves_the_open_page(open_page: OpenPag
     backend.publish("status", {"conversation": "c", "turn": None, "removed": [1]})
     await expect(page.locator("#messages")).not_to_contain_text("first words")
     await expect(page.locator("#messages")).to_contain_text("second words")
+
+
+async def test_a_file_is_attached_sent_and_shown(open_page: OpenPage, backend: FakeBackend, tmp_path: Path) -> None:
+    page = await open_page()
+    document = tmp_path / "خطة السفر.txt"
+    document.write_text("at nine")
+    await page.set_input_files("#chooser", str(document))
+    chip = page.locator("#files .file")
+    await expect(chip).to_contain_text("خطة السفر.txt")
+    await expect(page.locator("#files .going")).to_have_count(0)
+    await page.press("#text", "Enter")
+    await expect(page.locator("#files")).to_be_hidden()
+    await expect(page.locator(".message.person .attached")).to_contain_text("خطة السفر.txt")
+    (message,) = backend.inbound
+    assert (message.text, [file.name for file in message.attachments]) == ("", ["خطة السفر.txt"])

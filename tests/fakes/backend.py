@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,12 @@ class FakeBackend:
         self.inbound.append(message)
         if message.chat_id not in self.saved:
             self.add_conversation(message.chat_id, title=message.text[:60])
-        saved = self._save(message.chat_id, "user", message.text, None, {"sender": "Owner", "state": "running"})
+        more = {
+            "sender": "Owner",
+            "state": "running",
+            "attachments": [asdict(attachment) for attachment in message.attachments],
+        }
+        saved = self._save(message.chat_id, "user", message.text, None, more)
         self.keys[key] = (saved["id"], message.chat_id)
         task = asyncio.create_task(self._answer(message.chat_id))
         self.tasks.add(task)

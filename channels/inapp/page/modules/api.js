@@ -28,6 +28,15 @@ export const post = (path, body) =>
 
 export const remove = (path) => request(path, { method: "DELETE" });
 
+/** Sends files on; the answer lists {id, name, size} of each. */
+export function upload(files) {
+  const form = new FormData();
+  for (const file of files) form.append("file", file, file.name);
+  return request("/api/uploads", { method: "POST", body: form });
+}
+
+export const filePath = (path) => `/api/files/${path.split("/").map(encodeURIComponent).join("/")}`;
+
 export function conversationPath(id, from, to) {
   const query = new URLSearchParams({ html: "1" });
   if (from !== undefined) query.set("from", from);

@@ -23,8 +23,8 @@ const state = new State((what) => {
   else renderSoon();
 });
 const outbox = new Outbox(renderSoon, begun);
-const composer = new Composer((text) => {
-  outbox.add(state.current, text);
+const composer = new Composer((text, files) => {
+  outbox.add(state.current, text, files);
   conversation.toEnd();
 });
 const conversation = new Conversation(state, outbox, (text) => composer.put(text));

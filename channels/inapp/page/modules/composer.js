@@ -1,5 +1,6 @@
 // The box to write in. What is written and not sent is kept for each conversation.
 
+import { Attachments } from "./attach.js";
 import { load, save } from "./stored.js";
 
 const LINES_MAX = 8;
@@ -12,6 +13,7 @@ export class Composer {
     this.onSend = onSend;
     this.drafts = load("drafts", {});
     this.id = null;
+    this.attachments = new Attachments(() => this.fit());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.submit();
@@ -43,11 +45,15 @@ export class Composer {
   }
 
   submit() {
+    if (!this.sendable || this.id === null) return;
     const text = box.value.trim();
-    if (text === "" || this.id === null) return;
     box.value = "";
     this.changed();
-    this.onSend(text);
+    this.onSend(text, this.attachments.take());
+  }
+
+  get sendable() {
+    return !this.attachments.busy && (box.value.trim() !== "" || this.attachments.ready.length > 0);
   }
 
   changed() {
@@ -59,7 +65,7 @@ export class Composer {
   }
 
   fit() {
-    send.setAttribute("aria-disabled", String(box.value.trim() === ""));
+    send.setAttribute("aria-disabled", String(!this.sendable));
     // Where the style sheet cannot let the box grow (`field-sizing`), it is measured.
     if (CSS.supports("field-sizing", "content")) return;
     const line = Number.parseFloat(getComputedStyle(box).lineHeight);

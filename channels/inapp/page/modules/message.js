@@ -1,5 +1,6 @@
 // One message as it stands in a conversation.
 
+import { filePath } from "./api.js";
 import { el, icon, linkAddresses, sanitised } from "./dom.js";
 import { exactTimeOf, timeOf, word, wordOr } from "./words.js";
 import { showTool } from "./sheet.js";
@@ -9,6 +10,7 @@ const REFUSALS = {
   empty: "refused.empty",
   too_large: "refused.too_large",
   no_conversation: "refused.no_conversation",
+  no_upload: "refused.no_upload",
 };
 
 export function daySeparator(text) {
@@ -32,7 +34,8 @@ export function savedMessage(message, { follows, own, named }) {
     article.append(el("p", { class: "sender" }, el("bdi", {}, message.sender)));
   }
   if (message.tool_calls?.length) article.append(toolCards(message.tool_calls));
-  article.append(body(message.text, message.html));
+  if (message.text || !message.attachments?.length) article.append(body(message.text, message.html));
+  if (message.attachments?.length) article.append(attached(message.attachments));
   const time = el("time", { datetime: message.at, title: exactTimeOf(at) }, timeOf(at));
   const fault = FINAL_STATES[message.state];
   const stopped = message.flags?.includes("stopped") && word("state.stopped");
@@ -59,7 +62,8 @@ export function waitingMessage(item, { follows, onRetry, onRemove }) {
   return el(
     "article",
     { class: `message person ${follows ? "follows" : ""}`, "data-key": item.key, "aria-label": word("role.you") },
-    body(item.text),
+    item.text || !item.files?.length ? body(item.text) : null,
+    item.files?.length ? attached(item.files) : null,
     under,
   );
 }
@@ -88,6 +92,23 @@ export function liveMessage() {
     else text.textContent = turn.text;
   };
   return { article, update };
+}
+
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** The files of a message; one that is in the workspace can be opened. */
+function attached(files) {
+  return el("ul", { class: "attached" }, files.map((file) => el("li", {}, attachment(file))));
+}
+
+function attachment(file) {
+  if (!file.path) return el("span", { class: "file" }, icon("attach"), el("bdi", {}, file.name));
+  const href = filePath(file.path);
+  if (PICTURES.has(file.mime)) {
+    const picture = el("img", { src: href, alt: file.name, loading: "lazy" });
+    return el("a", { href, target: "_blank", rel: "noopener" }, picture);
+  }
+  return el("a", { class: "file", href, target: "_blank", rel: "noopener" }, icon("attach"), el("bdi", {}, file.name));
 }
 
 function sign(name, key) {

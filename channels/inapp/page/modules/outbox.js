@@ -6,7 +6,7 @@ import { load, save } from "./stored.js";
 const PAUSES_MS = [1000, 2000, 4000, 8000, 15000];
 
 /**
- * `items` are {key, conversation, text, at, state, code?, messageId?}; `conversation` is an id, or `draft:...` for a
+ * `items` are {key, conversation, text, files: [{id, name}], at, state, code?, messageId?}; `conversation` is an id, or `draft:...` for a
  * conversation that begins with the message. States: `queued`, `sent` (the server has it, its event has not come yet)
  * and `refused`.
  */
@@ -24,10 +24,10 @@ export class Outbox {
     return this.items.filter((item) => item.conversation === conversation);
   }
 
-  add(conversation, text) {
+  add(conversation, text, files = []) {
     const bytes = crypto.getRandomValues(new Uint8Array(16));
     const key = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-    this.items.push({ key, conversation, text, at: new Date().toISOString(), state: "queued" });
+    this.items.push({ key, conversation, text, files, at: new Date().toISOString(), state: "queued" });
     this.changed();
     this.flush();
   }
@@ -78,7 +78,12 @@ export class Outbox {
   async send(item) {
     const conversation = item.conversation.startsWith("draft:") ? "new" : item.conversation;
     try {
-      const answer = await post("/api/messages", { text: item.text, conversation, key: item.key });
+      const answer = await post("/api/messages", {
+        text: item.text,
+        conversation,
+        key: item.key,
+        attachments: (item.files ?? []).map((file) => file.id),
+      });
       item.messageId = answer.message_id;
       item.state = "sent";
       if (item.conversation !== answer.conversation) this.begun(item.conversation, answer.conversation);
