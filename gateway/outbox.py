@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 Told = Callable[[DeliveryState], None]
 QUESTION = "approval:"
 """Begins the key of a question to the owner, which is worth nothing once it is closed."""
+ANSWERS = (QUESTION, "reply:", "command:", "notice:", "files:", "no-line:", "closed:")
+"""Begin the keys of what answers a message, in the chat where it was written."""
 CLOSED = "the question is no longer open"
 
 
@@ -212,7 +214,8 @@ class Outbox:
         channel = self._channels.get(delivery.address.channel)
         if channel is None:
             raise ChannelDown("off", f"the channel {delivery.address.channel} is switched off")
-        if not delivery.key.startswith(PAIR) and not await self._reaches(delivery.address):
+        is_answer = delivery.key.startswith(ANSWERS)
+        if not delivery.key.startswith(PAIR) and not await self._reaches(delivery.address, is_answer=is_answer):
             reason = f"{delivery.address.session_key} is not the chat of a known person and not a listed group"
             raise SendRefused(reason)
         return await channel.send(
@@ -228,14 +231,18 @@ class Outbox:
             )
         )
 
-    async def _reaches(self, address: Address) -> bool:
-        """Whoever was put out gets nothing any more, whoever was let in does, from that moment on."""
-        if not self._people.is_settled(address.channel, address.chat_id):
-            try:
-                await self._people.refresh()
-            except StoreError as error:
-                raise SendRetry(str(error)) from error
-        return self._people.reaches(address)
+    async def _reaches(self, address: Address, *, is_answer: bool) -> bool:
+        """Whoever was put out gets nothing any more, whoever was let in does, from that moment on. An answer goes where
+        a known person spoke, wherever that is."""
+        if self._people.is_settled(address.channel, address.chat_id):
+            return True
+        try:
+            await self._people.refresh()
+            speakers = await self._store.speakers(address.session_key) if is_answer else []
+        except StoreError as error:
+            raise SendRetry(str(error)) from error
+        known = any(self._people.rights(address.channel, speaker) != "stranger" for speaker in speakers)
+        return known or self._people.reaches(address)
 
     async def draft(
         self, turn_id: str, address: Address, text: str, reply_to: str | None, replaces: str | None
@@ -246,7 +253,12 @@ class Outbox:
         Raises SendError, ChannelDown, StoreError.
         """
         channel = self._channels.get(address.channel)
-        if channel is None or address in self._lines or not self._open or not await self._reaches(address):
+        if (
+            channel is None
+            or address in self._lines
+            or not self._open
+            or not await self._reaches(address, is_answer=True)
+        ):
             return None
         async with self._slots:
             if replaces is None:

@@ -47,3 +47,8 @@ DELETE FROM pairing WHERE code = :code OR expires_at <= :now
 
 -- name: chat_moves
 SELECT channel, old_chat, new_chat FROM chat_move
+
+-- name: speakers
+SELECT DISTINCT message.sender_id FROM conversation JOIN message ON message.conversation_id = conversation.id
+WHERE conversation.session_key = :session_key AND message.n IS NOT NULL AND message.role = 'user'
+  AND message.rights <> 'stranger' LIMIT 100

@@ -347,6 +347,12 @@ class Store:
     async def known_people(self) -> persons.Known:
         return await self._database.read(persons.known)
 
+    async def speakers(self, session_key: str) -> list[str]:
+        """The ids of those who spoke in a session and were no strangers then."""
+        return await self._database.read(
+            lambda c: [row[0] for row in c.execute(SQL["speakers"], {"session_key": session_key}).fetchall()]
+        )
+
     async def add_person(self, channel: str, person_id: str, name: str, now: datetime) -> None:
         await self._database.write(lambda c: persons.add(c, channel, person_id, name, now))
 

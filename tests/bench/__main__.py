@@ -17,6 +17,7 @@ from typing import Any
 from tests.bench import (
     accepting,
     asking,
+    backlog,
     classifying,
     files_bench,
     index_bench,
@@ -77,6 +78,10 @@ def _rebuild(tiny: bool) -> list[dict[str, Any]]:
     return rebuilding.figures(200, 10) if tiny else rebuilding.figures()
 
 
+def _backlog(tiny: bool) -> list[dict[str, Any]]:
+    return asyncio.run(backlog.run(40, 3, 100) if tiny else backlog.run(1_000, 20, 100_000))
+
+
 def _classify(tiny: bool) -> list[dict[str, Any]]:
     return classifying.run(1 if tiny else classifying.TIMES)
 
@@ -100,6 +105,7 @@ BENCHES: dict[str, Bench] = {
     "find": _find,
     "recall": _recall,
     "rebuild": _rebuild,
+    "backlog": _backlog,
     "classify": _classify,
     "reflect": _reflect,
     "stream": _stream,

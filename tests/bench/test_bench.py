@@ -24,6 +24,7 @@ PREFIXES = {
     "rebuild": "rebuild_",
     "reflect": "reflect_",
     "stream": "stream_",
+    "backlog": "backlog_",
     "classify": "classify_",
 }
 """Each figure belongs to one bench."""
