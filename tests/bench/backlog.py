@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import time
-from collections import defaultdict
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.bench.figures import figure
-from tests.bench.made_up import OWNER
+from tests.bench.made_up import OWNER, texts
 from tests.bench.processes import memory_megabytes, program
 from tests.fakes.bot_api import BotApi, flood
 from tests.fakes.waiting import until
@@ -112,12 +112,11 @@ async def _memory(messages: int) -> tuple[float, float]:
             telegram = await _gateway(stack, Path(folder), api)
             await api.until(lambda: api.polling, 60)
             batch = max(1, min(1_000, messages // 20))
-            pushed: dict[int, int] = defaultdict(int)
+            words = texts(messages, random.Random(7))
             for number in range(messages):
                 is_turn = number % TURN_EVERY == 0
                 chat = 100 + number % CHATS if is_turn else LOGGED_GROUP - number % CHATS
-                pushed[chat] += 1
-                api.push_text(chat, f"message {number} of a long run", user_id=OWNER if is_turn else 55)
+                api.push_text(chat, next(words), user_id=OWNER if is_turn else 55)
                 if (number + 1) % batch == 0:
                     await api.until(lambda: len(api.pending) < batch // 2, 120)
                     # What the server of the bench itself remembers is not to be measured by a slow bench.

@@ -37,7 +37,7 @@ def letterbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     folder = tmp_path / "recipe" / "letterbox"
     folder.mkdir(parents=True)
     for name in FILES:
-        (folder / name).write_text(written(f"`channels/letterbox/{name}`"), encoding="utf-8")
+        (folder / name).write_text(written(f"`letterbox/{name}`"), encoding="utf-8")
     monkeypatch.setattr(channels, "__path__", [*channels.__path__, str(folder.parent)])
     yield import_module("channels.letterbox.channel")
     for name in [name for name in sys.modules if name.startswith("channels.letterbox")]:
