@@ -208,9 +208,9 @@ class ChannelContext:
     home: Path
     health: Health
     memory: ChannelMemory
-    uploads: Uploads
     backend: Any
     now: Callable[[], datetime]
+    uploads: Uploads
     commands: tuple[MenuCommand, ...] = ()
 
 

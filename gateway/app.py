@@ -102,10 +102,8 @@ class App:
         self.library = await Library.open(self.home, self.settings, self._now)
         self._stack.push_async_callback(self.library.close)
         self.store, self.health = self.library.store, self.library.health
-        self.people = People(self.settings)
-        self.readlog = self.library.readlog
         self.people = People(self.settings, self.store)
-        self.readlog = ReadLog(self.home / "workspace" / "readlog", self.store)
+        self.readlog = self.library.readlog
         self.observers = Observers()
         self.uploads = UploadFolder(self.home / "workspace", self._now)
         self._build_core()
@@ -117,7 +115,6 @@ class App:
         self.watcher = Watcher(self.library.cortex.files, faults=(StoreError,))
         self._run(self._keep_marks())
         self._run(self._keep_index())
-        self._run(self._catch_up())
         self.health.on_change = self.ended.changed
         for channel, report in self._reports:
             self._run(supervise(channel, self.inbox.accept, report, now=self._now, ended=self.ended.tell))
@@ -143,16 +140,6 @@ class App:
         self._stack.callback(self.brain.close)
         self.approvals = Approvals(self.store, self.outbox, self.channels, self.people, self.observers, self._now)
         self.approvals.remove = self.library.remover.remove
-        self.arrivals = Arrivals(
-            self.settings,
-            self.store,
-            self.channels,
-            self.readlog,
-            self.outbox,
-            self.observers,
-            Transcriber(self.settings.transcribe, self.home / "workspace"),
-            self._now,
-        )
         self.arrivals = self._build_arrivals()
         self.ended = EndedChannels(self.settings, self.store, self.people, self.outbox, self.channels, self._now)
         self.queue = Queue(
@@ -339,8 +326,8 @@ class App:
         self._stack.push_async_callback(self.inbox.close)
         self._stack.push_async_callback(self.outbox.close)
         self._stack.push_async_callback(self.queue.close)
-        await self.library.upkeep.begin()
         self._stack.push_async_callback(self.arrivals.close)
+        await self.library.upkeep.begin()
         if not self._serve:
             return
         await self.outbox.recover()

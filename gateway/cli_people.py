@@ -109,8 +109,8 @@ def _person(where: Place, who: str) -> tuple[str, str]:
     if channel not in known or not person:
         names = ", ".join(known)
         raise used_wrongly(f"`{who}` is no person of a channel.", f"Write CHANNEL:ID with one of these: {names}.")
-    settings: Any = type(where.settings.channel(channel))
-    (found,) = settings.model_validate({"allow": [person]}).allowed_ids
+    settings: Any = where.settings.channel(channel)
+    (found,) = settings.__class__.model_validate({"allow": [person]}).allowed_ids
     return channel, found
 
 

@@ -211,7 +211,7 @@ class Api:
         """Takes a conversation out for good, after what runs in it was stopped."""
         conversation_id = request.match_info["id"]
         try:
-            return _json(await self._backend.remove_conversation(conversation_id))
+            return json_answer(await self._backend.remove_conversation(conversation_id))
         except UnknownConversation as error:
             raise _unknown(conversation_id) from error
         except NotDone as error:
@@ -226,12 +226,12 @@ class Api:
         return json_answer(await self._backend.status())
 
     async def _index(self, request: web.Request) -> web.StreamResponse:
-        return _json(await _done(self._backend.index_status()))
+        return json_answer(await _done(self._backend.index_status()))
 
     async def _index_work(self, request: web.Request) -> web.StreamResponse:
         what: Any = request.match_info["what"]
         found = await _done(self._backend.index_work(what))
-        return _json(found, 200 if what == "check" else 202)
+        return json_answer(found, 200 if what == "check" else 202)
 
     async def _usage(self, request: web.Request) -> web.StreamResponse:
         return json_answer(await _queried(self._backend.usage(dict(request.query))))

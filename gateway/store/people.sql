@@ -3,7 +3,7 @@
 -- name: unseen
 -- What others said in a group since the agent last took a message there.
 SELECT kind, sender_id, sender_name, text, at, attachments FROM message
-WHERE conversation_id = :conversation_id AND n < :n AND role = 'user' AND state = 'observed' AND n > coalesce((
+WHERE conversation_id = :conversation_id AND n < :n AND role = 'user' AND state = 'observed' AND removed_at IS NULL AND n > coalesce((
     SELECT taken.n FROM message AS taken WHERE taken.conversation_id = :conversation_id AND taken.n < :n
       AND taken.turn_id IS NOT NULL AND taken.role = 'user' ORDER BY taken.n DESC LIMIT 1
   ), 0)

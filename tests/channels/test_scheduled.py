@@ -16,6 +16,7 @@ from channels.scheduled import channel as scheduled
 from channels.scheduled.channel import ScheduledChannel
 from channels.scheduled.quiet import is_quiet
 from channels.scheduled.types import ScheduledRun
+from gateway.uploads import UploadFolder
 
 DUE = datetime(2027, 1, 1, 5, tzinfo=UTC)
 NOW = datetime(2027, 1, 1, 5, 0, 1, tzinfo=UTC)
@@ -68,7 +69,9 @@ def gateway() -> Gateway:
 
 @pytest.fixture
 def stopped(gateway: Gateway, tmp_path: Path) -> ScheduledChannel:
-    return ScheduledChannel(ChannelContext(None, tmp_path, gateway, gateway, gateway, lambda: NOW))
+    return ScheduledChannel(
+        ChannelContext(None, tmp_path, gateway, gateway, gateway, lambda: NOW, UploadFolder(tmp_path, lambda: NOW))
+    )
 
 
 @pytest.fixture
