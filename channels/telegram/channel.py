@@ -210,6 +210,19 @@ class TelegramChannel:
         except TelegramError as error:
             log.debug("A pressed button could not be answered: %s", error)
 
+    async def probe(self) -> None:
+        """Asks Telegram who we are; what is wrong, if anything, is told to the health."""
+        async with self._request:
+            try:
+                await self._open().get_me()
+            except TelegramError as error:
+                down = self._down(error)
+                self._context.health.state(down.state, down.detail, down.remedy)
+            except (TypeError, KeyError, AttributeError, ValueError):
+                self._context.health.state("unreachable", NOT_BOT_API, _REMEDY["unreachable"])
+            else:
+                self._context.health.received()
+
     # -- files
 
     async def fetch(self, attachment: Attachment) -> Attachment:

@@ -10,7 +10,7 @@ from telegram.error import BadRequest
 
 from channels.channel import FileGone, FileTooBig, Uploads
 from channels.message import Attachment
-from channels.telegram.limits import CHUNK_BYTES, DOWNLOAD_BYTES_MAX, OWN_SERVER_DOWNLOAD_BYTES_MAX
+from channels.telegram.limits import CHUNK_BYTES, DISK_BYTES_MAX, DOWNLOAD_BYTES_MAX
 from channels.telegram.request import AiohttpRequest, RawBot
 from channels.telegram.settings import PUBLIC_SERVER
 
@@ -24,34 +24,40 @@ class Files:
         self._token = token
         self._uploads = uploads
         self._is_own_server = server != PUBLIC_SERVER
-        self._bytes_max = OWN_SERVER_DOWNLOAD_BYTES_MAX if self._is_own_server else DOWNLOAD_BYTES_MAX
 
     async def fetch(self, bot: RawBot, file: Attachment) -> Attachment:
         """The same attachment with its `path`. Raises FileTooBig, FileGone, NotAccepted, TelegramError."""
         if file.remote is None:
             raise FileGone(f"{file.name} has no id")
-        if (file.size_bytes or 0) > self._bytes_max:
-            raise FileTooBig(file.name, self._bytes_max)
+        if not self._is_own_server:
+            _within(file, DOWNLOAD_BYTES_MAX)
         try:
             path = await bot.file_path(file.remote)
         except BadRequest as error:
             if "too big" in str(error).casefold():
-                raise FileTooBig(file.name, self._bytes_max) from error
+                raise FileTooBig(file.name, DOWNLOAD_BYTES_MAX) from error
             raise FileGone(f"{file.name}: {error}") from error
         if not isinstance(path, str) or not path:
             raise FileGone(f"{file.name}: the server names no place for it")
+        # With --local a Bot API server of one's own names a place on its disk, which may be ours too.
+        is_on_disk = self._is_own_server and path.startswith("/")
+        bytes_max = DISK_BYTES_MAX if is_on_disk else DOWNLOAD_BYTES_MAX
+        _within(file, bytes_max)
+        chunks = _from_disk(Path(path)) if is_on_disk else self._request.download(self._address(path))
         try:
-            chunks = self._chunks(path)
-            saved = await self._uploads.save(file.kind, file.name, file.mime, chunks, self._bytes_max)
+            saved = await self._uploads.save(file.kind, file.name, file.mime, chunks, bytes_max)
         except BadRequest as error:
             raise FileGone(f"{file.name}: {error}") from error
         return Attachment(file.kind, saved.name, saved.path, saved.mime, saved.size_bytes, file.duration_seconds)
 
-    def _chunks(self, path: str) -> AsyncIterator[bytes]:
-        # With --local a Bot API server of one's own names a place on its disk, which may be ours too.
-        if self._is_own_server and path.startswith("/"):
-            return _from_disk(Path(path))
-        return self._request.download(f"{self._server}/file/bot{self._token}/{path}")
+    def _address(self, path: str) -> str:
+        return f"{self._server}/file/bot{self._token}/{path}"
+
+
+def _within(file: Attachment, bytes_max: int) -> None:
+    """Raises FileTooBig for a file that says itself that it is."""
+    if (file.size_bytes or 0) > bytes_max:
+        raise FileTooBig(file.name, bytes_max)
 
 
 async def _from_disk(path: Path) -> AsyncIterator[bytes]:

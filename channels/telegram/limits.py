@@ -7,8 +7,9 @@ CUT_UNITS_MIN = 3_600
 may go on in the next message."""
 CAPTION_UNITS_MAX = 1_024
 DOWNLOAD_BYTES_MAX = 20 * 1024 * 1024
-"""What api.telegram.org gives out; a Bot API server of one's own gives out all."""
-OWN_SERVER_DOWNLOAD_BYTES_MAX = 500_000_000
+"""What the Bot API gives out over the line."""
+DISK_BYTES_MAX = 500_000_000
+"""What is taken from the disk of a Bot API server of one's own, which has no limit."""
 UPLOAD_BYTES_MAX = 50_000_000
 PHOTO_BYTES_MAX = 10_000_000
 """A larger picture goes out as a file."""

@@ -26,14 +26,20 @@ async def test_a_file_is_fetched_and_saved(rig: Rig) -> None:
 
 
 async def test_a_big_file_is_refused_before_and_while_it_comes(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "OWN_SERVER_DOWNLOAD_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(fetching, "DOWNLOAD_BYTES_MAX", 1_000_000)
     rig.api.files["F1"] = b"x" * 1_000_001
     for size_bytes in (1_000_001, None):
         with pytest.raises(FileTooBig) as caught:
             await rig.channel().fetch(remote(size_bytes=size_bytes))
         assert caught.value.size_bytes_max == 1_000_000
     assert list((rig.home / "workspace" / "uploads").iterdir()) == []
-    assert rig.api.count("getFile") == 1
+    assert rig.api.count("download") == 1
+
+
+async def test_telegrams_own_server_is_not_even_asked_for_what_it_does_not_give(rig: Rig) -> None:
+    with pytest.raises(FileTooBig) as caught:
+        await rig.channel(base_url="https://api.telegram.org").fetch(remote(size_bytes=20 * 1024 * 1024 + 1))
+    assert caught.value.size_bytes_max // 1_000_000 == 20
 
 
 async def test_what_the_bot_api_itself_finds_too_big_is_said_so(rig: Rig) -> None:
@@ -63,7 +69,7 @@ async def test_a_server_of_ones_own_may_share_its_disk(rig: Rig, tmp_path: Path)
     there.parent.mkdir(parents=True)
     there.write_bytes(b"from the disk")
     rig.api.files["F1"] = there
-    saved = await rig.channel().fetch(remote())
+    saved = await rig.channel().fetch(remote(size_bytes=30_000_000))
     assert (rig.home / "workspace" / str(saved.path)).read_bytes() == b"from the disk"
     rig.api.files["F1"] = tmp_path / "elsewhere"
     with pytest.raises(FileGone):

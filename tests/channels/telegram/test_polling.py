@@ -399,3 +399,14 @@ async def test_no_log_line_and_no_error_holds_the_token(rig: Rig, caplog: pytest
         await rig.inbox.until_saved(1)
     assert caplog.records
     assert TOKEN not in caplog.text
+
+
+async def test_a_probe_says_how_the_line_is(rig: Rig) -> None:
+    channel = rig.channel()
+    await channel.probe()
+    assert (rig.health.receives, rig.health.states) == (1, [])
+    rig.api.script("getMe", Fault(401, "Unauthorized"))
+    await channel.probe()
+    assert [state for state, _, _ in rig.health.states] == ["rejected"]
+    await rig.channel(base_url="http://127.0.0.1:1").probe()
+    assert [state for state, _, _ in rig.health.states] == ["rejected", "unreachable"]
