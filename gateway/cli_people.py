@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from gateway.store.persons import Known, Pairing
 
 app = typer.Typer(help="Who may talk to the agent.")
-Who = Annotated[
-    str, typer.Argument(metavar="CHANNEL:ID", help="The channel and the person's id there, as in telegram:123456789.")
-]
+Who = Annotated[str, typer.Argument(metavar="WHO", help="Channel and id, as in telegram:123456789.")]
 
 
 @app.command("list")

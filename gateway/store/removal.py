@@ -216,6 +216,7 @@ def _line(
         "flags": None,
         "answer_to": None,
         "rounds": None,
+        "quote": None,
     }
 
 
