@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from agent.cerebellum import Cerebellum
 from agent.fence import escape, fence
+from agent.foreign import blocks
 from agent.hippocampus.preferences import digest
 from agent.hippocampus.tending import without_proposals
 from agent.limits import (
@@ -34,7 +35,7 @@ from agent.redaction import REDACT
 from agent.retrieval import Hit
 from agent.snapshots import Snapshots, Source
 from agent.tokens import ModelContext, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
-from agent.types import Foreign, Message, Prompt, ToolFailure, ToolSpec, Turn, Viewer
+from agent.types import Message, Prompt, ToolFailure, ToolSpec, Turn, Viewer
 from agent.workspace import Page, Pages
 
 _log = logging.getLogger(__name__)
@@ -156,7 +157,7 @@ class Prefrontal:
         left = total_tokens - contract_tokens - tools_tokens - sum(source.tokens for source in sources)
 
         text = clip(escape(turn.text), max(left, total_tokens // 4), _REST)
-        foreign = [_foreign(words, total_tokens // 8) for words in turn.foreign]
+        foreign = blocks(turn.foreign, total_tokens // 8, _REST)
         text_tokens = estimate_tokens(text) + sum(map(estimate_tokens, foreign))
         history_wants = sum(tokens for _, tokens in exchanges)
         flowing = {"memory": sum(hit.tokens for hit in hits), "history": history_wants}
@@ -164,9 +165,8 @@ class Prefrontal:
         recalled = _fitting(hits, flowing["memory"])
         history, history_tokens = _newest(exchanges, flowing["history"])
         pictures = tuple(path for path in turn.files if path.lower().endswith(_PICTURES))
-        blocks = [*(hit.block for hit in recalled), *foreign, self._context(turn), "", text]
-        last = Message("user", "\n".join(blocks), images=pictures)
-        prompt = Prompt(system, (*history, last), tools)
+        parts = (*(hit.block for hit in recalled), *foreign, self._context(turn), "", text)
+        prompt = Prompt(system, (*history, Message("user", "\n".join(parts), images=pictures)), tools)
 
         sources += [
             Source("fixed", "agents.core.md", contract_tokens, "how the program works"),
@@ -328,10 +328,6 @@ def _system(sections: Sequence[_Section], budget: dict[str, int]) -> tuple[str, 
     return "\n\n".join(parts), sources
 
 
-def _foreign(words: Foreign, tokens_max: int) -> str:
-    return fence(clip(words.text, tokens_max, _REST), words.source, sender=words.sender)
-
-
 def _fitting(hits: Sequence[_Hit], tokens_max: int) -> list[_Hit]:
     """The first hits that fit together."""
     fitting: list[_Hit] = []
@@ -358,8 +354,7 @@ def _exchanges(history: Sequence[Message], tokens_max: int) -> list[tuple[tuple[
             to_come -= 1
             if piece:
                 exchanges.append((tuple(piece), message_tokens(piece)))
-            words = clip(message.text, tokens_max, _REST)
-            piece = [_with_text(message, words if message.is_data else escape(words))]
+            piece = [_with_text(message, (str if message.is_data else escape)(clip(message.text, tokens_max, _REST)))]
         elif piece and message.role == "tool":
             old = to_come >= STUB_AFTER_EXCHANGES and len(message.text) >= STUB_CHARS_MIN
             name = names.get(message.call_id or "", "")

@@ -14,10 +14,8 @@ from typing import Any
 from agent.brain import Brain, build_brain
 from agent.capabilities.messages.tools import Messages
 from agent.cortex.watch import Watcher
-from agent.mcp import McpServer, McpServers
-from agent.providers.base import warm
 from agent.mcp import McpServers
-from agent.providers.base import ProviderSettings, create, warm
+from agent.providers.base import warm
 from agent.turn import run_turn
 from agent.types import Provider, ToolFailure, Turn, TurnPort, TurnResult
 from agent.usage import warm_prices
@@ -205,7 +203,6 @@ class App:
         self._provider = self._given_provider or model_of(self.settings, self.home / "workspace")
         self._stack.push_async_callback(self._provider.close)
         self.library.think_with(self._provider, self.spending, self._now)
-        messenger = Messenger(self.store, self.outbox, self.channels, self.people, self._now)
         workspace = self.home / "workspace"
         messenger = Messenger(self.store, self.outbox, self.channels, self.people, workspace, self._now)
         return build_brain(
