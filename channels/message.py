@@ -103,7 +103,9 @@ class InboundMessage:
     `edit`, `revoke` or `reaction` is about. `wants_answer` is False for what is only logged (edits, posts of a
     channel that is not listed, a voice note nobody can transcribe). `more_may_come`: it may be one part of several (an
     album, a text cut by the platform): its turn waits a moment for the others. `flags`: what is to be said about it in
-    the read log; `cut` is a text that goes on in the next message, `cut_inside` one that was cut inside a line.
+    the read log; `cut` is a text that goes on in the next message, `cut_inside` one that was cut inside a line,
+    `history` one that the platform tells of afterwards. `is_own`: the owner wrote it to somebody else, from the phone
+    that this channel is linked with; it is logged as sent.
     """
 
     channel: str
@@ -132,6 +134,7 @@ class InboundMessage:
     more_may_come: bool = False
     quote: Quote | None = None
     flags: tuple[str, ...] = ()
+    is_own: bool = False
 
     @property
     def address(self) -> Address:

@@ -80,8 +80,12 @@ class People:
         return "allowed" if person in self._allowed or person in self._let_in else "stranger"
 
     def rights_of(self, message: InboundMessage) -> Rights:
-        """A scheduled run speaks with its author's rights: the owner's."""
-        return "owner" if message.origin == "scheduled" else self.rights(message.channel, message.sender_id)
+        """A scheduled run speaks with its author's rights: the owner's. So does the phone a channel is linked with."""
+        return (
+            "owner"
+            if message.origin == "scheduled" or message.is_own
+            else self.rights(message.channel, message.sender_id)
+        )
 
     def reaches(self, address: Address) -> bool:
         """Whether anything may be sent there: to the owner, to people who are let in, to listed groups."""

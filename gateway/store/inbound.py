@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ from gateway.store.types import (
 
 TITLE_CHARS = 80
 AGENT_ID = "agent"
+HISTORY = "history"
 
 
 def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) -> Saved:
@@ -47,6 +49,8 @@ def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) ->
     conversation = open_conversation(connection, new, address)
     row = _message_row(connection, new, address, conversation, key)
     seq = add_message(connection, indexer, row, conversation, title=_title(message))
+    if HISTORY in message.flags:
+        connection.execute(SQL["rest_conversation"], {"id": conversation["id"], "at": row["at"]})
     connection.execute(
         SQL["add_log_entry"],
         {"channel": message.channel, "chat": chat, "message_seq": seq, "delivery_key": None},
@@ -123,7 +127,8 @@ def _about_earlier(connection: sqlite3.Connection, indexer: Indexer, new: NewMes
         if message.kind == "edit":
             connection.execute(SQL["edit_message"], {"seq": earlier["seq"], "text": text, "version": version})
         elif message.kind == "revoke":
-            connection.execute(SQL["cancel_waiting"], {"seq": earlier["seq"], "version": version})
+            connection.execute(SQL["revoke_message"], {"seq": earlier["seq"], "version": version})
+            connection.execute(SQL["hide_text"], {"id": earlier["conversation_id"], "text": earlier["text"]})
         changed = connection.execute(SQL["message_by_seq"], {"seq": earlier["seq"]}).fetchone()
         indexer.message(connection, changed)
     session_key = address.session_key
@@ -134,6 +139,8 @@ def _about_earlier(connection: sqlite3.Connection, indexer: Indexer, new: NewMes
 
 def open_conversation(connection: sqlite3.Connection, new: NewMessage, address: Address) -> dict[str, Any]:
     """The conversation a message belongs to, made when there is none: `id`, `message_count`, `ended_at`."""
+    if HISTORY in new.message.flags:
+        return _history_conversation(connection, new, address)
     now_ms = to_ms(new.now)
     if new.cut == "chat":
         row = connection.execute(SQL["conversation_by_id"], {"id": address.chat_id}).fetchone()
@@ -147,6 +154,14 @@ def open_conversation(connection: sqlite3.Connection, new: NewMessage, address: 
             if not new.idle_ms or rested_ms <= new.idle_ms:
                 return dict(row)
     return add_conversation(connection, new_conversation_id(new.now), address, now_ms)
+
+
+def _history_conversation(connection: sqlite3.Connection, new: NewMessage, address: Address) -> dict[str, Any]:
+    """The conversation of what the platform tells of afterwards: one a chat, as old as its messages, and at rest, so
+    that what is said from now on begins one of its own."""
+    name = f"history-{hashlib.sha256(address.session_key.encode('utf-8', 'replace')).hexdigest()[:12]}"
+    row = connection.execute(SQL["conversation_by_id"], {"id": name}).fetchone()
+    return dict(row) if row is not None else add_conversation(connection, name, address, to_ms(new.message.sent_at))
 
 
 def chat_conversation(
@@ -208,7 +223,7 @@ def _message_row(
         "thread": address.thread_id,
         "message_id": safe_text(message.message_id),
         "dedupe_key": safe_text(key),
-        "role": "user",
+        "role": "owner" if message.is_own else "user",
         "kind": message.kind,
         "sender_id": safe_text(message.sender_id),
         "sender_name": safe_text(message.sender_name),

@@ -439,7 +439,8 @@ class Store:
         return await self._database.read(work)
 
     async def move_chat(self, channel: str, old_chat: str, new_chat: str) -> bool:
-        """From now on `old_chat` means `new_chat`: history, waiting replies and what comes in. False: known already."""
+        """From now on `old_chat` means `new_chat`: history, waiting replies and what comes in, also as the id of a
+        person. False: known already."""
 
         def work(connection: sqlite3.Connection) -> bool:
             known = connection.execute(SQL["moved_chat"], {"channel": channel, "chat": old_chat}).fetchone()
@@ -453,7 +454,7 @@ class Store:
                 "new_key": f"{channel}:{new_chat}",
                 "old_prefix": f"{old_chat}/%",
             }
-            for name in ("move_chat", "move_conversations", "move_messages", "move_deliveries"):
+            for name in ("move_chat", "move_conversations", "move_messages", "move_senders", "move_deliveries"):
                 connection.execute(SQL[name], values)
             return True
 
