@@ -214,6 +214,45 @@ class ChannelContext:
     commands: tuple[MenuCommand, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """How far the linking of a channel with an account has come.
+
+    `state`: `off` nobody asked for it, `starting`, `shown` there is a `qr` (its text) to scan or a `code` to type,
+    `linked`, `expired` nobody used the codes in time, `failed`. `version` grows with every change.
+    """
+
+    state: Literal["off", "starting", "shown", "linked", "expired", "failed"] = "off"
+    qr: str | None = None
+    code: str | None = None
+    detail: str = ""
+    version: int = 0
+
+
+@runtime_checkable
+class HasLink(Protocol):
+    """A channel that is linked with an account by a code. After a terminal `ChannelDown` it is started again when it is
+    to be linked."""
+
+    @property
+    def link_state(self) -> LinkState: ...
+
+    def link(self, phone: str | None) -> None:
+        """From now on a run shows a QR, or a code for that phone. Raises ValueError for what is no phone number."""
+        ...
+
+    async def logout(self) -> bool:
+        """Gives the account up and forgets the session. False when the platform could not be told."""
+        ...
+
+
+@runtime_checkable
+class HasProbe(Protocol):
+    """A channel that can ask its platform for a sign of life. Raises ChannelDown when there is none."""
+
+    async def probe(self) -> None: ...
+
+
 @runtime_checkable
 class HasRoutes(Protocol):
     """A channel that serves paths of the one HTTP server: a list of `aiohttp.web.RouteDef`."""

@@ -29,13 +29,15 @@ CHANNELS: dict[str, Entry] = {
         "channels.telegram.channel:TelegramChannel",
         "channels.telegram.export:read_export",
     ),
+    "whatsapp": Entry(
+        "channels.whatsapp.settings:WhatsAppSettings",
+        "channels.whatsapp.channel:WhatsAppChannel",
+        "channels.whatsapp.export:read_export",
+    ),
 }
 
 SERVER = "inapp"
 """Whose settings say where the one HTTP server listens."""
-
-EXPORTS = {"whatsapp": "channels.whatsapp.export:read_export"}
-"""Apps whose export files can be read, though they are no channel."""
 
 ALIASES = {"electron": "inapp"}
 
@@ -61,7 +63,7 @@ def export_reader(name: str) -> Callable[[Path, ExportOptions], Export]:
 
     What it returns raises ExportError for a file that is none of that app's, OSError when it cannot be read.
     """
-    target = EXPORTS.get(name) or CHANNELS[name].export
+    target = CHANNELS[name].export
     if target is None:
         raise KeyError(name)
     return load(target)

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from channels.registry import CHANNELS, EXPORTS
+from channels.registry import CHANNELS
 from gateway import __version__
 from gateway.home import CONFIG
 from gateway.store import StoreError
@@ -30,7 +30,7 @@ MANIFEST = "hudhud-backup.json"
 FORMAT = 1
 DATABASE = "hudhud.db"
 WORKSPACE = "workspace"
-CREDENTIALS = tuple(sorted({*CHANNELS, *EXPORTS}))
+CREDENTIALS = tuple(sorted(CHANNELS))
 """Folders of the home where channels keep their logins."""
 _COMPRESSION = 3
 """Text shrinks nearly as far as with 9, in a third of the time."""

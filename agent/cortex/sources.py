@@ -26,7 +26,6 @@ NO_TEXT = "it is not a text file"
 NOT_INDEXED = frozenset({"readlog"})
 """Folders of the workspace that can be opened, but hold what is indexed in another way."""
 _PRIVATE_NAMES = frozenset({"config.toml", "config.json", "node_modules"})
-_PRIVATE_FOLDERS = ("whatsapp/auth",)
 _MARKDOWN = (".md", ".markdown")
 _TEXT = (*_MARKDOWN, ".txt", ".text")
 _FOLDERS = (
@@ -61,8 +60,8 @@ def is_private_name(name: str) -> bool:
 
 
 def is_skipped(path: str, skip: Collection[str]) -> bool:
-    """True for what lies in a folder of `skip`, or in one that never is for reading."""
-    return any(path == folder or path.startswith(f"{folder}/") for folder in (*_PRIVATE_FOLDERS, *skip))
+    """True for what lies in a folder of `skip`."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in skip)
 
 
 def source_of(path: str) -> str | None:

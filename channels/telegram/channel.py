@@ -26,6 +26,7 @@ from channels.telegram.limits import (
     DRAFT_SECONDS,
     POLL_SECONDS,
     SILENCE_SECONDS_MAX,
+    TYPING_EVERY_SECONDS,
     TYPING_IN_FLIGHT_MAX,
     WEBHOOK_LOOK_SECONDS,
 )
@@ -33,8 +34,8 @@ from channels.telegram.polling import NOT_BOT_API, Place, Taker
 from channels.telegram.request import UPDATE_KINDS, AiohttpRequest, Flooded, LineBroke, NotSent, RawBot
 from channels.telegram.sending import NothingToSend, PartlyRefused, Sender, number_or_name, pieces_of, topic
 from channels.telegram.settings import TelegramSettings
-from channels.telegram.typing_sign import Sleep, TypingSigns
 from channels.telegram.webhook import Webhook
+from channels.typing_sign import Sleep, TypingSigns
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class TelegramChannel:
         self._place = Place(context, self._server)
         self._remembered = False
         self._typing_in_flight = asyncio.Semaphore(TYPING_IN_FLIGHT_MAX)
-        self._typing = TypingSigns(self._show_typing, sleep)
+        self._typing = TypingSigns(self._show_typing, sleep, TYPING_EVERY_SECONDS)
         self._taker = Taker(
             context, set(settings.groups), settings.require_mention, sleep, self._typing.start, self._noticed
         )

@@ -35,11 +35,8 @@ IDLE_CONNECTION_SECONDS = 15.0
 SENDS_IN_FLIGHT_MAX = 32
 TYPING_IN_FLIGHT_MAX = 4
 ACCEPT_PAUSES_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-TYPING_DELAY_SECONDS = 0.3
-"""An answer that comes at once needs no typing sign."""
 TYPING_EVERY_SECONDS = 4.5
 """Telegram shows the sign for 5 s or until a message arrives."""
-TYPING_SECONDS_MAX = 600.0
 ALBUMS_REMEMBERED = 256
 OFFSET_DAYS_MAX = 6
 """After a week without updates Telegram numbers them anew: an older offset is worth nothing."""

@@ -27,6 +27,7 @@ GATEWAY_LINE = (
     "port",
     "drafts",
     "messenger",
+    "linking",
     "spending",
     "approvals",
     "history",
@@ -85,6 +86,10 @@ LIBRARIES = {
     "telegram": ("channels/telegram",),
     "telegramify_markdown": ("channels/telegram",),
     "ijson": ("channels/telegram",),
+    "neonize": ("channels/whatsapp",),
+    "magic": ("channels/whatsapp",),
+    "google": ("channels/whatsapp",),
+    "segno": ("channels/inapp", "gateway/cli_*"),
     "openai": ("agent/providers",),
     "Stemmer": ("agent/cortex/stems",),
     "tree_sitter": ("agent/amygdala",),
@@ -187,7 +192,7 @@ def _agent_fault(here: str, there: str) -> str | None:
 
 
 def test_a_channel_imports_the_message_and_channel_types_and_itself() -> None:
-    allowed = {"channels.message", "channels.channel", "channels.text"}
+    allowed = {"channels.message", "channels.channel", "channels.text", "channels.typing_sign"}
     faults: list[str] = []
     for module in _modules_of("channels"):
         if module.place.count("/") == 1:
@@ -199,8 +204,8 @@ def test_a_channel_imports_the_message_and_channel_types_and_itself() -> None:
             if found.target not in allowed and not f"{found.target}.".startswith(f"{folder}.")
         ]
     check(
-        "A channel folder imports channels.message, channels.channel, channels.text and itself. What it needs from "
-        "the gateway is a Protocol in its own folder, handed in by ChannelContext:",
+        "A channel folder imports channels.message, channels.channel, channels.text, channels.typing_sign and itself. "
+        "What it needs from the gateway is a Protocol in its own folder, handed in by ChannelContext:",
         faults,
     )
 

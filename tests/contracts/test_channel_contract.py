@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -19,10 +20,12 @@ from channels.scheduled.channel import ScheduledChannel
 from channels.scheduled.types import ScheduledRun
 from channels.telegram.channel import TelegramChannel
 from channels.telegram.settings import TelegramSettings
-from tests.fakes import bot_api
+from channels.whatsapp.channel import WhatsAppChannel
+from channels.whatsapp.settings import WhatsAppSettings
+from tests.fakes import bot_api, whatsapp
 from tests.fakes.backend import FakeBackend, PageServer
 from tests.fakes.bot_api import BotApi
-from tests.fakes.channel_ports import Inbox, at_once, context
+from tests.fakes.channel_ports import DictMemory, Inbox, at_once, context
 from tests.fakes.waiting import until
 
 Outcome = Literal["busy", "refused", "broken"]
@@ -50,9 +53,9 @@ class ChannelWorld(Protocol):
 
 
 class SendingWorld(ChannelWorld, Protocol):
-    """A platform that takes what is sent. `wait_seconds` is the pause it names when it is busy."""
+    """A platform that takes what is sent. `wait_seconds` is the pause it names when it is busy, if it names one."""
 
-    wait_seconds: float
+    wait_seconds: float | None
 
     def shown(self) -> list[str]:
         """The texts people see from us in the chat, in order."""
@@ -180,7 +183,7 @@ class SendingContract:
 
 
 class TelegramWorld:
-    wait_seconds = 7.0
+    wait_seconds: float | None = 7.0
     chat = "77"
 
     def __init__(self, api: BotApi, home: Path) -> None:
@@ -218,6 +221,59 @@ class TestTelegram(ChannelContract, SendingContract):
     async def world(self, tmp_path: Path) -> AsyncIterator[SendingWorld]:
         async with BotApi() as api:
             yield TelegramWorld(api, tmp_path)
+
+
+class WhatsAppWorld:
+    wait_seconds: float | None = None
+    chat = whatsapp.OWNER
+
+    def __init__(self, platform: whatsapp.Platform, home: Path) -> None:
+        self.platform = platform
+        memory = DictMemory({"account": json.dumps({"ids": [whatsapp.ME, whatsapp.MY_LID]})})
+        (home / "whatsapp" / "auth").mkdir(parents=True)
+        settings = WhatsAppSettings(enabled=True, owner=whatsapp.OWNER)
+        parts = context(settings, home, memory=memory)
+        self.channel: Channel = WhatsAppChannel(
+            parts,
+            library=whatsapp.LIBRARY,
+            new_client=platform.new_client,
+            reach=whatsapp.reachable,
+            sleep=asyncio.sleep,
+        )
+        self._written = 0
+
+    def heard(self, text: str) -> str:
+        return text
+
+    async def write(self, text: str) -> None:
+        self._written += 1
+        self.platform.push(whatsapp.event(text, f"M{self._written}"))
+
+    def acknowledged(self) -> bool:
+        return self.platform.taken == self.platform.handed_over
+
+    async def until_acknowledged(self) -> None:
+        await until(self.acknowledged)
+
+    def shown(self) -> list[str]:
+        return self.platform.texts
+
+    def next_send(self, outcome: Outcome) -> None:
+        match outcome:
+            case "busy":
+                self.platform.faults.append("server returned error 429")
+            case "refused":
+                self.platform.faults.append("server returned error 403")
+            case "broken":
+                self.platform.lose_after.append("timed out waiting for message send response")
+
+
+class TestWhatsApp(ChannelContract, SendingContract):
+    @pytest.fixture
+    async def world(self, tmp_path: Path) -> AsyncIterator[SendingWorld]:
+        platform = whatsapp.Platform()
+        yield WhatsAppWorld(platform, tmp_path)
+        platform.close()
 
 
 class _Posted:

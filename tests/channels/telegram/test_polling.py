@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from channels.channel import MenuCommand
 from channels.message import Address
 from channels.telegram import request
-from channels.telegram.typing_sign import TypingSigns
+from channels.typing_sign import TypingSigns
 from tests.channels.telegram.conftest import Rig, outbound
 from tests.fakes.bot_api import BAD_GATEWAY, CONFLICT, DROPPED_AFTER, DROPPED_BEFORE, GARBAGE, TOKEN, Fault, flood
 
@@ -376,7 +376,7 @@ async def test_typing_stops_by_itself_after_ten_minutes() -> None:
     async def show(address: Address) -> None:
         shown.append(sum(slept))
 
-    signs = TypingSigns(show, sleep)
+    signs = TypingSigns(show, sleep, 4.5)
     signs.start(Address("telegram", "1"))
     for _ in range(2000):
         await asyncio.sleep(0)

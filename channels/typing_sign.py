@@ -6,20 +6,25 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from channels.message import Address
-from channels.telegram.limits import TYPING_DELAY_SECONDS, TYPING_EVERY_SECONDS, TYPING_SECONDS_MAX
 
 Sleep = Callable[[float], Awaitable[None]]
+
+
+TYPING_DELAY_SECONDS = 0.3
+"""An answer that comes at once needs no typing sign."""
+TYPING_SECONDS_MAX = 600.0
 
 
 class TypingSigns:
     """One repeating sign per address, each with a hard stop after TYPING_SECONDS_MAX.
 
-    `show` sends the sign once and raises nothing.
+    `show` sends the sign once and raises nothing. `every_seconds`: before the platform takes the sign away by itself.
     """
 
-    def __init__(self, show: Callable[[Address], Awaitable[None]], sleep: Sleep) -> None:
+    def __init__(self, show: Callable[[Address], Awaitable[None]], sleep: Sleep, every_seconds: float) -> None:
         self._show = show
         self._sleep = sleep
+        self._every_seconds = every_seconds
         self._tasks: dict[Address, asyncio.Task[None]] = {}
 
     def start(self, address: Address) -> None:
@@ -48,6 +53,6 @@ class TypingSigns:
 
     async def _repeat(self, address: Address) -> None:
         await self._sleep(TYPING_DELAY_SECONDS)
-        for _ in range(int(TYPING_SECONDS_MAX / TYPING_EVERY_SECONDS)):
+        for _ in range(int(TYPING_SECONDS_MAX / self._every_seconds)):
             await self._show(address)
-            await self._sleep(TYPING_EVERY_SECONDS)
+            await self._sleep(self._every_seconds)
