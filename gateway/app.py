@@ -36,6 +36,7 @@ from gateway.http import HttpServer
 from gateway.inbox import Inbox
 from gateway.library import Library, model_of, utc_now
 from gateway.limits import READLOG_MARK_SECONDS
+from gateway.linking import Linking
 from gateway.messenger import Messenger
 from gateway.observe import Observers
 from gateway.outbox import Outbox
@@ -167,6 +168,7 @@ class App:
             self._now,
         )
         self.arrivals.connect(self.queue.wake)
+        self.linking = Linking(self.channels)
         self.backend = OwnerBackend(
             store=self.store,
             introspect=self.library.introspect,
@@ -182,6 +184,7 @@ class App:
             spending=self.spending,
             observe=self.observers,
             forget_prompts=self.brain.prefrontal.forget,
+            linking=self.linking,
         )
         self.library.remover.on_removed = self.backend.removed
         self.library.state.running = self.backend.status
@@ -274,6 +277,7 @@ class App:
         self.channels[name] = channel
         if isinstance(channel, Page):
             self.backend.page = name
+        self.linking.reports[name] = report
         self._reports.append((channel, report))
 
     def _build_runner(self) -> Runner:

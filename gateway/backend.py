@@ -12,12 +12,14 @@ from typing import Any, Literal
 from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json
 from agent.capabilities.introspect.tools import Introspect
 from agent.types import CallContext, MessageRecord, Person, ToolFailure, Viewer
+from channels.channel import NotAccepted
 from channels.inapp.ports import BadQuery, NotDone, UnknownConversation
 from channels.message import Address
 from gateway import __version__
 from gateway.approvals import Approvals
 from gateway.events import saved_event
 from gateway.health import Health
+from gateway.linking import Linking
 from gateway.metrics import exposition
 from gateway.observe import Observers
 from gateway.outbox import Outbox
@@ -59,6 +61,7 @@ class OwnerBackend:
     model: str
     now: Callable[[], datetime]
     spending: Spending
+    linking: Linking
     runner: Runner | None = None
     page: str = ""
     known_pages: set[str | None] = field(default_factory=set[str | None])
@@ -188,6 +191,25 @@ class OwnerBackend:
             return await answer
         except (StoreError, ToolFailure, OSError) as error:
             raise NotDone(str(error)) from error
+
+    # Channels
+
+    async def channels(self, *, probe: bool) -> Json:
+        if probe:
+            await self.linking.probe()
+        return self.health.channels()
+
+    def link_state(self, name: str) -> Json:
+        return self.linking.state(name)
+
+    def begin_link(self, name: str, phone: str | None) -> Json:
+        return self.linking.begin(name, phone)
+
+    async def logout(self, name: str) -> bool:
+        try:
+            return await self.linking.logout(name)
+        except (NotAccepted, OSError) as error:
+            raise NotDone(f"The session was not forgotten: {error}.") from error
 
     async def more_budget(self) -> bool:
         return await self.spending.give_more()

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from gateway import (
+    cli_channels,
     cli_conversations,
     cli_heartbeat,
     cli_import,
@@ -47,6 +48,7 @@ for name, group in {
     "people": cli_people.app,
     "queue": cli_queue.app,
     "heartbeat": cli_heartbeat.app,
+    "channels": cli_channels.app,
     "service": cli_service.app,
 }.items():
     app.add_typer(group, name=name, no_args_is_help=True)

@@ -56,6 +56,11 @@ Queue and clock
   heartbeat history        what ran, was late, skipped or missed
   tasks [ID]               what the agent did, step by step
 
+Channels
+  channels status          how each is, and what to do; --probe asks them
+  channels link NAME       link whatsapp by QR, or by code with --phone N
+  channels logout NAME     give the account up, forget the session
+
 Keep
   backup FILE              the whole home in one file, while it runs or not
   restore FILE             a home of a backup, in a new or empty folder

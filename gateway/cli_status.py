@@ -40,6 +40,17 @@ def _show(place: Place, found: dict[str, Any], address: str) -> None:
         if value:
             say(value, head=f"{name:<10}")
     say()
+    channel_table(place, found["channels"])
+    if found["next_jobs"]:
+        say()
+        table(
+            ("next", "job"),
+            [(when(job["at"], place.zone), job["name"]) for job in found["next_jobs"]],
+        )
+
+
+def channel_table(place: Place, channels: list[dict[str, Any]]) -> None:
+    """How each channel is, since when it last heard and said something, and what to do."""
     table(
         ("channel", "state", "last received", "last sent", "remark"),
         [
@@ -50,17 +61,11 @@ def _show(place: Place, found: dict[str, Any], address: str) -> None:
                 when(channel["last_send_at"], place.zone),
                 ". ".join(part.rstrip(".") for part in (channel["detail"], channel["remedy"]) if part),
             )
-            for channel in found["channels"]
+            for channel in channels
         ],
         state="state",
         wrap=True,
     )
-    if found["next_jobs"]:
-        say()
-        table(
-            ("next", "job"),
-            [(when(job["at"], place.zone), job["name"]) for job in found["next_jobs"]],
-        )
 
 
 def _model(name: str) -> str:

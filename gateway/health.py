@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -73,6 +74,7 @@ class ChannelReport:
         self._health = health
         self._channel = channel
         self._now = now
+        self._wake = asyncio.Event()
 
     def state(self, state: ChannelState, detail: str = "", remedy: str = "") -> None:
         channel = self._channel
@@ -93,6 +95,15 @@ class ChannelReport:
     @property
     def last_receive_at(self) -> datetime | None:
         return self._channel.last_receive_at
+
+    def wake(self) -> None:
+        """Somebody did something about it: the channel is started again at once, if it is down."""
+        self._wake.set()
+
+    async def woken(self) -> None:
+        """Until somebody does."""
+        await self._wake.wait()
+        self._wake.clear()
 
     def retry_at(self, at: datetime | None) -> None:
         """When the supervisor starts the channel again."""

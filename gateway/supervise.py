@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from channels.channel import Accept, Channel, ChannelDown
+from channels.channel import Accept, Channel, ChannelDown, HasLink
 from gateway.health import ChannelReport
 from gateway.limits import CHANNEL_PAUSES_SECONDS, WATCH_SECONDS
 
@@ -27,7 +27,8 @@ async def supervise(
     sleep: Callable[[float], Any] = asyncio.sleep,
     ended: Ended | None = None,
 ) -> None:
-    """Runs one channel until it is cancelled, or until it says that trying again is useless.
+    """Runs one channel until it is cancelled, or until it says that trying again is useless. One that can be linked
+    waits then until somebody wakes it.
 
     The pauses start again from the shortest once the channel has been up for as long as the longest of them.
     """
@@ -41,10 +42,14 @@ async def supervise(
         except ChannelDown as error:
             report.state(error.state, error.detail, error.remedy)
             LOG.warning("%s: %s", name, error.detail)
-            if error.terminal:
-                if ended is not None:
-                    await ended(name, error)
+            if error.terminal and ended is not None:
+                await ended(name, error)
+            if error.terminal and not isinstance(channel, HasLink):
                 return
+            if error.terminal:
+                await report.woken()
+                falls = 0
+                continue
             wait = error.retry_after_seconds
         except Exception as error:
             LOG.exception("%s: stopped by a fault", name)
@@ -59,7 +64,7 @@ async def supervise(
         pause = pause if wait is None else max(wait, pause)
         falls += 1
         report.retry_at(now() + timedelta(seconds=pause))
-        await sleep(pause)
+        await _first(sleep(pause), report.woken())
 
 
 async def _watched(
@@ -103,3 +108,13 @@ async def _until_dead(
         since = max(since, report.last_receive_at or since)
         if now() - since > timedelta(seconds=seconds_max):
             return
+
+
+async def _first(*waits: Awaitable[Any]) -> None:
+    """Until one of them is over."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -20,6 +20,7 @@ from channels.channel import Accept, NotAccepted, Uploads
 from channels.inapp.answers import ApiError, bad, json_answer
 from channels.inapp.events import Event, EventHub
 from channels.inapp.limits import BODY_BYTES_MAX, KEY_CHARS_MAX, RETRY_SECONDS, TEXT_BYTES_MAX
+from channels.inapp.links import LinkRoutes
 from channels.inapp.page import front
 from channels.inapp.ports import Backend, BadQuery, Json, NotDone, UnknownConversation
 from channels.inapp.render import to_html
@@ -53,6 +54,7 @@ class Api:
         self._accept = accept
         self._uploads = uploads
         self._now = now
+        self._links = LinkRoutes(backend, _body_object)
 
     def routes(self) -> list[web.RouteDef]:
         """Every path but the page and its files needs the token or the cookie; all check where they come from."""
@@ -78,6 +80,7 @@ class Api:
             post("/api/deliveries/{key}/retry", self._checked(self._retry)),
             post("/api/heartbeat/{name}/run", self._checked(self._run_job)),
             get("/api/files/{path:.+}", self._checked(self._file)),
+            *self._links.routes(self._checked),
         ]
 
     def _checked(self, handler: Handler) -> Handler:

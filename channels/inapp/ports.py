@@ -63,6 +63,22 @@ class Backend(Protocol):
 
     async def runs(self) -> Json: ...
 
+    async def channels(self, *, probe: bool) -> Json:
+        """How the channels are; `probe`: after those that can were asked for a sign of life."""
+        ...
+
+    def link_state(self, name: str) -> Json:
+        """How far a channel's linking has come: channel, state, qr, code, detail, version. Raises LookupError."""
+        ...
+
+    def begin_link(self, name: str, phone: str | None) -> Json:
+        """Asks for a QR or, with a phone, for a code. Raises LookupError, and ValueError: what a number looks like."""
+        ...
+
+    async def logout(self, name: str) -> bool:
+        """Gives a channel's account up; False when the platform could not be told. Raises LookupError, NotDone."""
+        ...
+
     async def run_job(self, name: str) -> None:
         """Starts a job of the clock by hand. Raises LookupError for a name that no job has, and NotDone."""
         ...

@@ -57,6 +57,8 @@ class FakeBackend:
             "index": {},
         }
         self.past_runs: list[Json] = []
+        self.links: dict[str, Json] = {}
+        self.probes = 0
         self.tasks: set[asyncio.Task[None]] = set()
 
     def add_conversation(self, conversation: str, *, channel: str = "inapp", title: str = "") -> None:
@@ -150,6 +152,27 @@ class FakeBackend:
 
     async def runs(self) -> Json:
         return {"runs": self.past_runs}
+
+    async def channels(self, *, probe: bool) -> Json:
+        self.probes += probe
+        return {"channels": self.state["channels"]}
+
+    def link_state(self, name: str) -> Json:
+        if name not in self.links:
+            raise LookupError(f"{name} is not on, or cannot be linked.")
+        return self.links[name]
+
+    def begin_link(self, name: str, phone: str | None) -> Json:
+        state = self.link_state(name)
+        if phone is not None and not phone.lstrip("+").isdigit():
+            raise ValueError("a phone number with its country code")
+        self.links[name] = {**state, "state": "starting", "phone": phone}
+        return self.links[name]
+
+    async def logout(self, name: str) -> bool:
+        self.link_state(name)
+        self.links[name] = {**self.links[name], "state": "off"}
+        return True
 
     async def stop(self, conversation_id: str) -> bool:
         if conversation_id not in self.saved:

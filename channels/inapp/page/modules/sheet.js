@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { el } from "./dom.js";
+import { link } from "./link.js";
 import { toolName, toolState } from "./message.js";
 import { exactTimeOf, lengthOf, momentOf, number, word, wordOr } from "./words.js";
 
@@ -101,12 +102,22 @@ function channels(list = []) {
         ),
       ),
       [channel.detail, channel.remedy].filter(Boolean).map((line) => el("p", { class: "fact-detail", dir: "auto" }, line)),
+      channel.state === "logged_out"
+        ? el("button", { type: "button", class: "button", onclick: () => showLink(channel.channel) }, word("link.start"))
+        : null,
       channel.last_receive_at
         ? el("p", { class: "fact-detail" }, `${word("status.received")}: `, moment(channel.last_receive_at))
         : null,
     ),
   );
   return section("status.channels", rows, "status.channels.none");
+}
+
+/** The code to link a channel with; the phone scans it here. */
+function showLink(channel) {
+  const heading = word("link.title", { channel: wordOr(`channel.${channel}`, channel) });
+  open("link", heading);
+  link(channel, (...nodes) => open("link", heading, ...nodes), () => shown === "link");
 }
 
 function next(jobs = []) {
