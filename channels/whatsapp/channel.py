@@ -22,7 +22,7 @@ from channels.channel import (
 from channels.message import Address, Attachment, OutboundMessage, Receipt
 from channels.typing_sign import Sleep, TypingSigns
 from channels.whatsapp.files import fetched
-from channels.whatsapp.ids import Identities, user_of
+from channels.whatsapp.ids import Identities, is_group, is_hidden, is_phone, user_of
 from channels.whatsapp.inbound import Receiver
 from channels.whatsapp.journal import Journal
 from channels.whatsapp.library import Library, Printed, load, look_for_network
@@ -82,7 +82,6 @@ class WhatsAppChannel:
         self._reach = reach or look_for_network
         self._sleep = sleep
         self._phone = settings.phone
-        self._reachable = settings.reachable_chats
         self._ids = Identities(settings.owner_ids | settings.allowed_ids)
         self._files = SessionFiles(context.home)
         self._link = Link()
@@ -337,7 +336,7 @@ class WhatsAppChannel:
     # -- sending
 
     async def send(self, message: OutboundMessage) -> Receipt:
-        """Sends to the owner, to allowed people and to listed groups only; to anybody else it refuses.
+        """Sends the parts that are not in `sent_ids` yet. Who may get anything is decided before (gateway/people.py).
 
         Raises ChannelDown, SendRetry, SendRefused, SendUnknown. No request is made twice.
         """
@@ -346,11 +345,8 @@ class WhatsAppChannel:
         except NotAccepted as error:
             raise SendRetry(str(error), sent_ids=message.sent_ids) from error
         chat = self._ids.one(message.address.chat_id)
-        if not self._reachable.intersection(self._ids.forms(chat)):
-            raise SendRefused(
-                "WhatsApp messages go to the owner, to allowed people and to listed groups only: "
-                "put this chat into [channels.whatsapp] first"
-            )
+        if not (is_phone(chat) or is_hidden(chat) or is_group(chat)):
+            raise SendRefused(f"{chat} is no chat of a person or a group")
         self._typing.end(message.address)
         if not self._is_running:
             if self._terminal is not None:

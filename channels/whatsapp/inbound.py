@@ -158,7 +158,6 @@ class Receiver:
         message = heard.message
         if message is None:
             return None
-        self._note_refusal(message.chat_id, message.sender_id, is_own=envelope.is_own)
         self._remember(message.chat_id, message.message_id, envelope.sender, message.text)
         self._note_language(message.chat_id, message.text)
         if message.is_group:
@@ -172,6 +171,8 @@ class Receiver:
         accepted = await self.accept(message)
         if accepted.will_answer:
             self._answers(message.address)
+        elif accepted.is_new and message.wants_answer:
+            self._note_refusal(message.chat_id, message.sender_id)
 
     def syncing(self) -> None:
         """What was sent while we were away comes now, in a row: a chat's messages get one answer."""
@@ -295,9 +296,9 @@ class Receiver:
         user, _, server = any_id.partition("@")
         return self._library.proto.JID(User=user, Server=server, RawAgent=0, Device=0, Integrator=0, IsEmpty=not user)
 
-    def _note_refusal(self, chat: str, sender: str, *, is_own: bool) -> None:
-        is_meant = not is_group(chat) or chat in self._rules.groups
-        if is_own or not is_meant or not is_hidden(sender) or sender in self._known or sender in self._refused:
+    def _note_refusal(self, chat: str, sender: str) -> None:
+        """Says once why somebody who may be allowed gets no answer."""
+        if not is_hidden(sender) or sender in self._refused:
             return
         self._refused.add(sender)
         LOG.warning(

@@ -26,6 +26,9 @@ UPDATE message SET state = 'observed', version = :version WHERE seq = :seq AND s
 -- name: set_draft
 UPDATE turn SET draft = :draft WHERE id = :id AND state = 'running'
 
+-- name: move_people
+UPDATE OR REPLACE person SET id = :new_chat WHERE channel = :channel AND id = :old_chat
+
 -- name: people
 SELECT channel, id, name, since FROM person ORDER BY since, channel, id
 

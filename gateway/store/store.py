@@ -454,7 +454,14 @@ class Store:
                 "new_key": f"{channel}:{new_chat}",
                 "old_prefix": f"{old_chat}/%",
             }
-            for name in ("move_chat", "move_conversations", "move_messages", "move_senders", "move_deliveries"):
+            for name in (
+                "move_chat",
+                "move_conversations",
+                "move_messages",
+                "move_senders",
+                "move_people",
+                "move_deliveries",
+            ):
                 connection.execute(SQL[name], values)
             return True
 

@@ -96,7 +96,10 @@ async def test_a_person_who_turns_out_to_be_another_can_still_change_old_message
     """B37: the old id is the new one in chats and as the sender."""
     async with hub(tmp_path / "home") as core:
         said = await core.say("first", chat="5@lid", sender="5@lid", message_id="M1", wants_answer=False)
+        await core.store.add_person("telegram", "6@lid", "Omar", datetime(2026, 1, 1, tzinfo=UTC))
         await core.store.move_chat("telegram", "5@lid", GUEST)
+        await core.store.move_chat("telegram", "6@lid", "66")
+        assert [person.id for person in (await core.store.known_people()).people] == ["66"]
         own = await core.say("own", chat=GUEST, sender=OWNER, is_own=True, wants_answer=False)
         await core.say("second", chat=GUEST, sender=GUEST, kind="edit", edits="M1", wants_answer=False)
         await core.quiet()

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from agent.types import Provider, ToolCall
+from channels.message import Address
 from gateway.home import prepare
 from tests.fakes.models import Say, ScriptedModel
 from tests.fakes.program import EchoProvider, Program, program, rows, settings_for
@@ -113,7 +114,19 @@ async def test_who_gets_an_answer_and_who_does_not(tmp_path: Path, platform: Pla
             (FRIEND, True),
         ]
         assert gateway.logged(STRANGER, "whatsapp") == [("in", "stranger"), ("out", "to somebody")]
+        for chat in (STRANGER, "120363000000000009@g.us", "5@lid"):
+            assert await told(gateway, chat) == "failed"
+        assert {chat for chat, _ in platform.sent} == {GROUP, FRIEND}
         assert len(gateway.log(GROUP, "whatsapp")) == 4
+
+
+async def told(gateway: Program, chat: str) -> str:
+    """What becomes of a word of a tool to that chat."""
+    app = gateway.app
+    key = f"test:{chat}"
+    notice = await app.store.notice(Address("whatsapp", chat), "idle", "hello", key, False, datetime.now(UTC))
+    app.outbox.put(notice)
+    return (await app.outbox.settled(notice, 10)).state
 
 
 async def test_consent_is_a_number(tmp_path: Path, platform: Platform) -> None:

@@ -113,6 +113,7 @@ async def test_an_allowed_person_is_known_by_the_hidden_id(rig: Rig, caplog: pyt
                 event("unknown", "M2", chat="5555555@lid", sender="5555555@lid"),
                 event("unknown again", "M3", chat="5555555@lid", sender="5555555@lid"),
             )
+    # Whom the gateway knows is the gateway's to say; this one answers nobody.
     assert [message.sender_id for message in rig.inbox.saved] == [FRIEND, "5555555@lid", "5555555@lid"]
     lines = [record.getMessage() for record in caplog.records if "not answered" in record.getMessage()]
     assert len(lines) == 1

@@ -14,13 +14,12 @@ from tests.channels.whatsapp.conftest import Rig, outbound
 from tests.fakes.whatsapp import E2E, FRIEND, FRIEND_LID, GROUP, OWNER, event
 
 
-async def test_only_known_people_and_listed_groups_get_anything(rig: Rig) -> None:
-    channel = rig.channel(allow=[FRIEND], groups=[GROUP])
-    async with rig.listening(channel):
+async def test_only_people_and_groups_can_get_anything(rig: Rig) -> None:
+    async with rig.listening() as channel:
         for chat in (OWNER, FRIEND, GROUP):
             await channel.send(outbound(chat, "yes"))
-        for chat in ("15550007777@s.whatsapp.net", "120363000000000009@g.us", "5@lid", "status@broadcast"):
-            with pytest.raises(SendRefused, match="allowed"):
+        for chat in ("status@broadcast", "15550007777@newsletter", "15550007777", ""):
+            with pytest.raises(SendRefused, match="no chat"):
                 await channel.send(outbound(chat, "no"))
     assert [chat for chat, _ in rig.platform.sent] == [OWNER, FRIEND, GROUP]
 
