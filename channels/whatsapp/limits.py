@@ -8,7 +8,7 @@ WRAPPERS_MAX = 10
 """So many wrappers around a message are opened."""
 PHOTO_BYTES_MAX = 16 * 1024 * 1024
 """WhatsApp's own limit for pictures, audio and video; a larger one goes as a document."""
-FILE_BYTES_MAX = 100 * 1024 * 1024
+FILE_BYTES_MAX = 100_000_000
 """Larger files are neither fetched nor sent: the library holds a whole file in memory."""
 FETCH_SECONDS_MAX = 60.0
 """How long a file of a message may take to come."""

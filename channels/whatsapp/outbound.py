@@ -115,7 +115,7 @@ class Sender:
             raise SendRefused(f"{file.name} is not a file of the workspace")
         try:
             if path.stat().st_size > FILE_BYTES_MAX:
-                raise SendRefused(f"{file.name} is larger than {FILE_BYTES_MAX // 1024**2} MB")
+                raise SendRefused(f"{file.name} is larger than {FILE_BYTES_MAX // 1_000_000} MB")
             return path.read_bytes()
         except OSError as error:
             raise SendRefused(f"{file.name} cannot be read ({error.strerror})") from error

@@ -61,7 +61,7 @@ async def said(gateway: Program, platform: Platform, *events: Any) -> None:
     await gateway.quiet()
 
 
-def at(message: str, message_id: str, **about: Any) -> Any:
+def at(message: Any, message_id: str, **about: Any) -> Any:
     return event(message, message_id, **({"at": datetime.now(UTC)} | about))
 
 
@@ -118,6 +118,38 @@ async def test_who_gets_an_answer_and_who_does_not(tmp_path: Path, platform: Pla
             assert await told(gateway, chat) == "failed"
         assert {chat for chat, _ in platform.sent} == {GROUP, FRIEND}
         assert len(gateway.log(GROUP, "whatsapp")) == 4
+
+
+async def test_a_picture_is_kept_and_shown_to_the_model(tmp_path: Path, platform: Platform) -> None:
+    picture = E2E.ImageMessage(caption="what is this?", mimetype="image/png", fileLength=8, directPath="/p")
+    platform.files["/p"] = b"\x89PNG\r\n\x1a\n"
+    model = EchoProvider()
+    async with program(tmp_path / "h", settings=settings(), provider=model) as gateway:
+        await linked(gateway)
+        await said(gateway, platform, at(E2E.Message(imageMessage=picture), "M1", chat=OWNER))
+        (line,) = (line for line in gateway.log(OWNER, "whatsapp") if line["dir"] == "in")
+        (file,) = line["attachments"]
+        assert "remote" not in file
+        assert (tmp_path / "h" / "workspace" / file["path"]).read_bytes() == platform.files["/p"]
+        assert file["path"] in str(model.prompts[-1])
+        assert len(platform.sent) == 1
+
+
+async def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path, platform: Platform) -> None:
+    picture = E2E.ImageMessage(caption="and this?", mimetype="image/png", fileLength=8, directPath="/gone")
+    huge = E2E.DocumentMessage(fileName="film.mkv", fileLength=10**9, directPath="/huge")
+    async with program(tmp_path / "h", settings=settings(), provider=EchoProvider()) as gateway:
+        await linked(gateway)
+        await said(
+            gateway,
+            platform,
+            at(E2E.Message(imageMessage=picture), "M1", chat=OWNER),
+            at(E2E.Message(documentMessage=huge), "M2", chat=OWNER),
+        )
+        told_of = " ".join(platform.texts)
+        assert "could not fetch photo" in told_of
+        assert "and this?" in told_of
+        assert "film.mkv: it is larger than 100 MB" in told_of
 
 
 async def told(gateway: Program, chat: str) -> str:
@@ -177,7 +209,7 @@ async def test_a_message_taken_back_is_not_found_any_more(tmp_path: Path, platfo
         assert (await gateway.get("/api/search?query=zebra"))["hits"]
         revoke = E2E.ProtocolMessage(type=0)
         revoke.key.ID = "M2"
-        await said(gateway, platform, at(E2E.Message(protocolMessage=revoke), "R1", chat=STRANGER))  # pyright: ignore[reportArgumentType]
+        await said(gateway, platform, at(E2E.Message(protocolMessage=revoke), "R1", chat=STRANGER))
         assert (await gateway.get("/api/search?query=zebra"))["hits"] == []
         assert [line["kind"] for line in gateway.log(STRANGER, "whatsapp")] == ["text", "revoke"]
         assert platform.sent == []
