@@ -168,7 +168,6 @@ class App:
             self._now,
         )
         self.arrivals.connect(self.queue.wake)
-        self.linking = Linking(self.channels)
         self.backend = OwnerBackend(
             store=self.store,
             introspect=self.library.introspect,
@@ -184,7 +183,7 @@ class App:
             spending=self.spending,
             observe=self.observers,
             forget_prompts=self.brain.prefrontal.forget,
-            linking=self.linking,
+            linking=Linking(self.channels, self.health.reports),
         )
         self.library.remover.on_removed = self.backend.removed
         self.library.state.running = self.backend.status
@@ -277,7 +276,6 @@ class App:
         self.channels[name] = channel
         if isinstance(channel, Page):
             self.backend.page = name
-        self.linking.reports[name] = report
         self._reports.append((channel, report))
 
     def _build_runner(self) -> Runner:

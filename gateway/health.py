@@ -44,6 +44,7 @@ class Health:
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._channels: dict[str, ChannelHealth] = {}
+        self.reports: dict[str, ChannelReport] = {}
         self.ready = False
         self.started_at = now()
         self.on_change: Callable[[ChannelHealth], None] | None = None
@@ -51,7 +52,8 @@ class Health:
     def add(self, name: str, *, enabled: bool) -> ChannelReport:
         """Lists a channel; gives the object through which it says how it is."""
         self._channels[name] = ChannelHealth(name, enabled, "starting" if enabled else "off")
-        return ChannelReport(self, self._channels[name], self._now)
+        self.reports[name] = ChannelReport(self, self._channels[name], self._now)
+        return self.reports[name]
 
     def sent(self, name: str, at: datetime) -> None:
         if name in self._channels:

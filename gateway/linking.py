@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from channels.channel import Channel, ChannelDown, HasLink, HasProbe
@@ -17,10 +17,10 @@ class NoLink(LookupError):
 
 @dataclass(slots=True)
 class Linking:
-    """Over the channels that are on; `reports` starts one of them again."""
+    """Over the channels that are on; their reports start one of them again."""
 
     channels: Mapping[str, Channel]
-    reports: dict[str, ChannelReport] = field(default_factory=dict[str, ChannelReport])
+    reports: Mapping[str, ChannelReport]
 
     def names(self) -> list[str]:
         return [name for name, channel in self.channels.items() if isinstance(channel, HasLink)]

@@ -112,7 +112,7 @@ async def test_a_probe_is_seen_in_the_state() -> None:
 
 
 def test_what_cannot_be_linked_is_said_with_what_can() -> None:
-    linking = Linking({"made-up": Linkable()})
+    linking = Linking({"made-up": Linkable()}, {})
     with pytest.raises(NoLink, match="made-up"):
         linking.begin("other", None)
 
