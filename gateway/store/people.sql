@@ -1,4 +1,4 @@
--- What comes in beyond words: groups, files, live drafts; and people who are let in.
+-- What comes in beyond words: groups, files, live drafts, what is taken back; and people: who is let in, who is one.
 
 -- name: unseen
 -- What others said in a group since the agent last took a message there.
@@ -55,3 +55,18 @@ SELECT channel, old_chat, new_chat FROM chat_move
 SELECT DISTINCT message.sender_id FROM conversation JOIN message ON message.conversation_id = conversation.id
 WHERE conversation.session_key = :session_key AND message.n IS NOT NULL AND message.role = 'user'
   AND message.rights <> 'stranger' LIMIT 100
+
+-- name: revoke_message
+-- Its sender took it back: nobody reads it any more. The log, which only grows, keeps what it said.
+UPDATE message SET state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END,
+  original_text = coalesce(original_text, text), text = '', attachments = NULL, version = :version WHERE seq = :seq
+
+-- name: hide_text
+UPDATE conversation SET last_text = CASE last_text WHEN substr(:text, 1, 200) THEN '' ELSE last_text END,
+  title = CASE WHEN instr(trim(:text, char(9, 10, 13, 32)), title) = 1 THEN '' ELSE title END WHERE id = :id
+
+-- name: rest_conversation
+UPDATE conversation SET ended_at = :at, updated_at = :at WHERE id = :id
+
+-- name: move_senders
+UPDATE message SET sender_id = :new_chat WHERE channel = :channel AND sender_id = :old_chat

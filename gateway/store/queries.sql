@@ -46,18 +46,6 @@ VALUES (:version, :conversation_id, :n, :session_key, :channel, :chat, :thread, 
 -- name: edit_message
 UPDATE message SET text = :text, original_text = coalesce(original_text, text), version = :version WHERE seq = :seq
 
--- name: revoke_message
--- Its sender took it back: nobody reads it any more. The log, which only grows, keeps what it said.
-UPDATE message SET state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END,
-  original_text = coalesce(original_text, text), text = '', attachments = NULL, version = :version WHERE seq = :seq
-
--- name: hide_text
-UPDATE conversation SET last_text = CASE last_text WHEN substr(:text, 1, 200) THEN '' ELSE last_text END,
-  title = CASE WHEN instr(trim(:text, char(9, 10, 13, 32)), title) = 1 THEN '' ELSE title END WHERE id = :id
-
--- name: rest_conversation
-UPDATE conversation SET ended_at = :at, updated_at = :at WHERE id = :id
-
 -- name: add_log_entry
 INSERT INTO log_entry (channel, chat, message_seq, delivery_key) VALUES (:channel, :chat, :message_seq, :delivery_key)
 
@@ -223,9 +211,6 @@ UPDATE message SET chat = :new_chat, session_key = :new_key || substr(session_ke
   dedupe_key = CASE WHEN dedupe_key LIKE :old_prefix THEN :new_chat || substr(dedupe_key, instr(dedupe_key, '/'))
     ELSE dedupe_key END
 WHERE channel = :channel AND chat = :old_chat
-
--- name: move_senders
-UPDATE message SET sender_id = :new_chat WHERE channel = :channel AND sender_id = :old_chat
 
 -- name: move_deliveries
 UPDATE delivery SET chat = :new_chat WHERE channel = :channel AND chat = :old_chat
