@@ -248,7 +248,8 @@ class HasLink(Protocol):
 
 @runtime_checkable
 class HasProbe(Protocol):
-    """A channel that can ask its platform for a sign of life. Raises ChannelDown when there is none."""
+    """A channel that can ask its platform for a sign of life; when there is none, it tells its health or raises
+    ChannelDown."""
 
     async def probe(self) -> None: ...
 
