@@ -235,7 +235,7 @@ class StoreContract:
         saved: Saved = await store.accept(replace(new("/help"), command="help"))
         assert await store.take("telegram:7", AT) is None
         assert await store.waiting_commands() == [saved.seq]
-        message = await store.command_message(saved.seq)
+        message = await store.message(saved.seq)
         delivery = await store.command_done(saved.seq, message.conversation_id, HERE, "answer", False, AT)
         assert delivery.text == "answer"
         assert await store.waiting_commands() == []
