@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
-import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.channel import Accept, NotAccepted, Uploads
+from channels.channel import Accept, ChannelMemory, NotAccepted, Uploads
 from channels.inapp.answers import ApiError, bad, json_answer
+from channels.inapp.bodies import body_object, message_text
 from channels.inapp.events import Event, EventHub
-from channels.inapp.limits import BODY_BYTES_MAX, KEY_CHARS_MAX, RETRY_SECONDS, TEXT_BYTES_MAX
+from channels.inapp.limits import KEY_CHARS_MAX, RETRY_SECONDS
 from channels.inapp.links import LinkRoutes
+from channels.inapp.openai_api import OpenAiApi
 from channels.inapp.page import front
 from channels.inapp.ports import Backend, BadQuery, Json, NotDone, UnknownConversation
 from channels.inapp.render import to_html
@@ -46,6 +46,7 @@ class Api:
         guard: Guard,
         accept: Callable[[], Accept | None],
         uploads: Uploads,
+        memory: ChannelMemory,
         now: Callable[[], datetime],
     ) -> None:
         self._backend = backend
@@ -54,7 +55,8 @@ class Api:
         self._accept = accept
         self._uploads = uploads
         self._now = now
-        self._links = LinkRoutes(backend, _body_object)
+        self._links = LinkRoutes(backend)
+        self._completions = OpenAiApi(backend, hub, memory, accept, now)
 
     def routes(self) -> list[web.RouteDef]:
         """Every path but the page and its files needs the token or the cookie; all check where they come from."""
@@ -81,6 +83,7 @@ class Api:
             post("/api/heartbeat/{name}/run", self._checked(self._run_job)),
             get("/api/files/{path:.+}", self._checked(self._file)),
             *self._links.routes(self._checked),
+            *self._completions.routes(self._checked),
         ]
 
     def _checked(self, handler: Handler) -> Handler:
@@ -127,7 +130,7 @@ class Api:
         accept = self._accept()
         if accept is None:
             raise ApiError(503, "starting", "The gateway is starting.", "Send the message again in a moment.")
-        body = await _body_object(request)
+        body = await body_object(request)
         files = attached(body.get("attachments"), self._uploads)
         text, wanted, key = _posted(body, may_be_empty=bool(files))
         try:
@@ -158,7 +161,7 @@ class Api:
         return json_answer(await taken(request, self._uploads))
 
     async def _stop(self, request: web.Request) -> web.StreamResponse:
-        conversation = (await _body_object(request)).get("conversation")
+        conversation = (await body_object(request)).get("conversation")
         if not isinstance(conversation, str):
             bad("`conversation` must be the id of a conversation.")
         try:
@@ -168,7 +171,7 @@ class Api:
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
         """Consent or refusal; 404 when the question was answered already, or its time is over."""
-        approve = (await _body_object(request)).get("approve")
+        approve = (await body_object(request)).get("approve")
         if not isinstance(approve, bool):
             bad("`approve` must be true or false.")
         if not await self._backend.approve(request.match_info["id"], approve):
@@ -293,35 +296,12 @@ def _posted(body: Mapping[str, Any], *, may_be_empty: bool) -> tuple[str, str | 
         text = ""
     if not isinstance(text, str):
         bad("`text` must be a string.")
-    # JSON can carry what no text file, database or terminal takes: NUL, and halves of surrogate pairs.
-    text = text.replace("\0", "").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if len(text.encode("utf-8")) > TEXT_BYTES_MAX:
-        raise _too_large()
-    if not may_be_empty and all(letter.isspace() or unicodedata.category(letter) in {"Cc", "Cf"} for letter in text):
-        raise ApiError(400, "empty", "The message is empty.", "Write something first.")
+    text = message_text(text, may_be_empty=may_be_empty)
     if wanted is not None and (not isinstance(wanted, str) or not wanted):
         bad("`conversation` must be the id of a conversation, or `new`.")
     if key is not None and (not isinstance(key, str) or not 0 < len(key) <= KEY_CHARS_MAX or not key.isprintable()):
         bad(f"`key` must be 1 to {KEY_CHARS_MAX} printable characters.")
     return text, wanted, key or secrets.token_hex(16)
-
-
-async def _body_object(request: web.Request) -> Mapping[str, Any]:
-    """The JSON object in the body, of at most BODY_BYTES_MAX."""
-    if (request.content_length or 0) > BODY_BYTES_MAX:
-        raise _too_large()
-    body = bytearray()
-    async for piece in request.content.iter_any():
-        body += piece
-        if len(body) > BODY_BYTES_MAX:
-            raise _too_large()
-    try:
-        value: Any = json.loads(bytes(body))
-    except (ValueError, RecursionError):
-        bad("The body is not JSON.")
-    if not isinstance(value, dict):
-        bad("The body must be a JSON object.")
-    return cast("dict[str, Any]", value)
 
 
 async def _queried(answer: Awaitable[Json]) -> Json:
@@ -353,10 +333,6 @@ def _with_html(conversation: Json) -> Json:
         for message in conversation["messages"]
     ]
     return {**conversation, "messages": messages}
-
-
-def _too_large() -> ApiError:
-    return ApiError(413, "too_large", "The message is larger than 1 MB.", "Send it in smaller parts.")
 
 
 def _unknown(conversation_id: str) -> ApiError:

@@ -36,7 +36,9 @@ class InAppChannel:
         self._accept: Accept | None = None
         self._guard = Guard(settings, context.home / "inapp", context.now)
         self.hub = EventHub(backend)
-        self._api = Api(backend, self.hub, self._guard, lambda: self._accept, context.uploads, context.now)
+        self._api = Api(
+            backend, self.hub, self._guard, lambda: self._accept, context.uploads, context.memory, context.now
+        )
 
     @property
     def info(self) -> ChannelInfo:

@@ -7,6 +7,7 @@ TEXT_BYTES_MAX = 1024 * 1024
 BODY_BYTES_MAX = 6 * TEXT_BYTES_MAX + 4096
 """One posted message as JSON: each byte of its text may be written as a six-character escape."""
 KEY_CHARS_MAX = 200
+SESSION_CHARS_MAX = 200
 EVENTS_KEPT = 2_000
 HEARTBEAT_SECONDS = 15.0
 CODE_SECONDS = 600.0

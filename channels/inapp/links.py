@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from channels.inapp.answers import ApiError, bad, json_answer
+from channels.inapp.bodies import body_object
 from channels.inapp.ports import Backend, Json, NotDone
 from channels.inapp.security import HEADERS
 
@@ -16,11 +17,10 @@ QR_SCALE = 5
 
 
 class LinkRoutes:
-    """`body` reads the JSON object of a request."""
+    """The handlers."""
 
-    def __init__(self, backend: Backend, body: Callable[[web.Request], Awaitable[Json]]) -> None:
+    def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._body = body
 
     def routes(self, checked: Callable[[Handler], Handler]) -> list[web.RouteDef]:
         return [
@@ -39,7 +39,7 @@ class LinkRoutes:
         return json_answer(self._link_state(request))
 
     async def _begin(self, request: web.Request) -> web.StreamResponse:
-        phone = (await self._body(request)).get("phone") if request.can_read_body else None
+        phone = (await body_object(request)).get("phone") if request.can_read_body else None
         if phone is not None and not isinstance(phone, str):
             bad("`phone` must be a phone number with its country code.")
         try:

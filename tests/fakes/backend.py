@@ -59,7 +59,15 @@ class FakeBackend:
         self.past_runs: list[Json] = []
         self.links: dict[str, Json] = {}
         self.probes = 0
+        self.held: dict[str, asyncio.Event] = {}
         self.tasks: set[asyncio.Task[None]] = set()
+
+    def hold(self, conversation: str) -> None:
+        """What comes into this conversation from now on waits for `release`."""
+        self.held[conversation] = asyncio.Event()
+
+    def release(self, conversation: str) -> None:
+        self.held[conversation].set()
 
     def add_conversation(self, conversation: str, *, channel: str = "inapp", title: str = "") -> None:
         self.saved[conversation] = {
@@ -92,7 +100,7 @@ class FakeBackend:
         }
         saved = self._save(message.chat_id, "user", message.text, None, more)
         self.keys[key] = (saved["id"], message.chat_id)
-        task = asyncio.create_task(self._answer(message.chat_id))
+        task = asyncio.create_task(self._answer(message.chat_id, saved, self.held.get(message.chat_id)))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
         return Accepted(saved["id"], message.chat_id, is_new=True, will_answer=True)
@@ -254,7 +262,9 @@ class FakeBackend:
         self.publish("message", {**data, "version": version})
         return message
 
-    async def _answer(self, conversation: str) -> None:
+    async def _answer(self, conversation: str, asked: dict[str, Any], held: asyncio.Event | None) -> None:
+        if held is not None:
+            await held.wait()
         turn = f"t-{conversation}-{len(self.journal)}"
         about = {"conversation": conversation, "turn": turn}
         text = ""
@@ -267,6 +277,7 @@ class FakeBackend:
             else:
                 self.publish("tool", {**about, **step})
             await asyncio.sleep(0)
+        asked["state"] = "answered"
         message = self._save(conversation, "assistant", text, turn, {"tool_calls": list(self.tool_calls)})
         self.publish("done", {**about, "message": message, "version": len(self.journal)})
 
