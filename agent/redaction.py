@@ -81,6 +81,7 @@ _ORDINARY = re.compile(
     r"|anything|something|everything|whatever|another|different|vergessen|geändert|olvidada|oublié|changé|esquecida)\Z"
 )
 _EDGE = ".!?)]}*_،。！？:"
+_LINE_END = re.compile(r"[ \t\r\"'`*_.!,;…]*(?:\n|\Z)")
 
 _TOKENS = (
     ("api key", re.compile(r"sk-(?:ant|proj|svcacct|admin|or)-[A-Za-z0-9_-]{12,}")),
@@ -208,7 +209,7 @@ def _assigned(text: str) -> str:
 def _valued(found: re.Match[str], kind: str, *, said: bool = False) -> str:
     whole, value = found[0], found["value"]
     core = value.rstrip(_EDGE) or value
-    ends_line = not found.string[found.end() :].split("\n", 1)[0].strip(" \t\r\"'`*_.!,;…")
+    ends_line = _LINE_END.match(found.string, found.end()) is not None
     quoted = any(mark in found["quote"] for mark in "\"'`")
     if kind != "pin" and not _is_secret(core, kind, quoted=quoted, alone=ends_line and not said):
         return whole

@@ -20,7 +20,7 @@ from agent.cortex.refs import Ref, parse_ref
 from agent.cortex.sentences import sentences
 from agent.cortex.text import clean, fold
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Goes up whenever tables or folding change: the index is then made anew from its sources."""
 CALL_SEARCHED_CHARS = 20_000
 """So much of a tool call can be found by its words; all of it can be read."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import regex
+
 from agent.cortex.dates import Date, read_dates
 from agent.cortex.stop_words import STOP_WORDS
-from agent.cortex.text import WHOLE_JOIN, clean, pieces, tokens_of
+from agent.cortex.text import UNSPACED, WHOLE_JOIN, clean, pieces, tokens_of
 from agent.limits import QUERY_CHARS_MAX
 
 WORDS_MAX = 48
@@ -15,7 +17,10 @@ PHRASES_MAX = 4
 ASKED_WORDS_MIN = 3
 ASKED_TOKENS_MIN = 4
 """What has so many words is a question."""
-_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”]|「([^」]+)」')
+_QUOTED = regex.compile(
+    rf'(?<![[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]])"([^"]+)"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”]|「([^」]+)」', regex.V1
+)
+"""A sign after a letter or digit opens nothing: `צה"ל`, `5" pipe`."""
 _ARABIC = re.compile("[\u0620-\u06ff]")
 
 
@@ -79,6 +84,6 @@ def parse_query(text: str) -> Query:
 
 def _query_word(forms: tuple[str, ...]) -> QueryWord:
     # The stem of a word is indexed with it, so the stem alone finds every form of it; Arabic forms do not all lead
-    # to one stem, so each is asked for.
-    asked = forms if _ARABIC.search(forms[0]) else forms[-1:]
-    return QueryWord(forms, asked)
+    # to one stem, so each is asked for, and so is each of the ways to write an umlaut.
+    is_each_asked = len(forms) > 2 or _ARABIC.search(forms[0]) is not None
+    return QueryWord(forms, forms if is_each_asked else forms[-1:])

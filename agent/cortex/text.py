@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import add
 
 import regex
 
@@ -24,36 +25,52 @@ TOKEN_CHARS_MAX = 64
 """A longer run without a border is cut here: no person searches for more of it."""
 _CACHED_CHARS_MAX = 32
 _CACHE_ENTRIES_MAX = 200_000
+_WHOLE_CHARS_MAX = 256
 WHOLE_JOIN = "·"
 
-_UNSPACED = (
+UNSPACED = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
     r"\u30fc\uff70\uff9e\uff9f\u3099\u309a"
 )
-_JOINERS = r"\-_./:@'’ʼ＇‘`+&#~=?%\\\u200c\u00ad\u066b\u066c\u2010\u2011"
-_LETTERS = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]"
+_APOSTROPHE_SIGNS = "’ʼ＇‘`´′‛ʻʾʿ׳"
+_UNSEEN = r"\u200b\u200c\u00ad\u2060\ufeff"
+_JOINERS = rf"\-_./:@'{_APOSTROPHE_SIGNS}״+&#~=?%\\{_UNSEEN}\u066b\u066c\u2010\u2011"
+_SIGNS_OF_LETTERS = r"\u2100-\u2121\u2123-\u2138\u213a-\u214f\u3200-\u3296\u3298\u329a-\u33ff"
+"""Signs that stand for letters: `℃`, `№`, `㎏`."""
+_LETTERS = rf"[[\p{{L}}\p{{M}}\p{{N}}{_SIGNS_OF_LETTERS}]--[{UNSPACED}]]"
 _ANY = regex.compile(
-    rf"[{_UNSPACED}][{_UNSPACED}\p{{M}}]*"
-    rf"|{_LETTERS}+(?:(?:[{_JOINERS}]{{1,3}}|(?<=\d)[,٬](?=\d\d\d)){_LETTERS}+)*"
+    rf"[{UNSPACED}][{UNSPACED}\p{{M}}]*"
+    rf"|{_LETTERS}+(?:(?:[{_JOINERS}]{{1,3}}|(?<=\d)[,٬](?=\d\d\d)|(?<=\p{{Hebrew}})[\"”](?=\p{{Hebrew}})){_LETTERS}+)*"
     r"|\p{Extended_Pictographic}(?:[\ufe0f\U0001F3FB-\U0001F3FF]|\u200d\p{Extended_Pictographic})*"
     r"|[\U0001F1E6-\U0001F1FF]{2}",
     regex.V1,
 )
 _ASCII = re.compile(r"[A-Za-z0-9]+(?:(?:[-_./:@'`+&#~=?%\\]{1,3}|(?<=[0-9]),(?=[0-9]{3}))[A-Za-z0-9]+)*")
 _LETTER = regex.compile(r"[\p{L}\p{M}\p{N}]")
-_UNSPACED_START = regex.compile(rf"[{_UNSPACED}]", regex.V1)
-_BORDER = regex.compile(rf"[{_JOINERS},٬]+")
-_SILENT_BORDER = frozenset("-_'’ʼ＇‘`,٬\u200c\u00ad\u066c\u2010\u2011")
-_APOSTROPHES = str.maketrans(dict.fromkeys("’ʼ＇‘`", "'"))
-_PHONE = re.compile(r"(?<![0-9A-Za-z])[+(0][0-9()\-. ]{7,22}[0-9](?![0-9A-Za-z])")
+_LETTER_OR_SIGN = regex.compile(rf"[\p{{L}}\p{{M}}\p{{N}}{_SIGNS_OF_LETTERS}]")
+_UNSPACED_START = regex.compile(rf"[{UNSPACED}]", regex.V1)
+_BORDER = regex.compile(rf"[{_JOINERS},٬\"”]+")
+_SILENT_BORDER = frozenset(f"-_'{_APOSTROPHE_SIGNS}״\"”,٬\u200b\u200c\u00ad\u2060\ufeff\u066c\u2010\u2011")
+_JOINED_PARTS_MAX = 8
+_APOSTROPHES = str.maketrans(dict.fromkeys(_APOSTROPHE_SIGNS, "'"))
+_DIGIT = re.compile(r"\d")
+_FOREIGN_DIGITS = re.compile(r"[^\W\D0-9]")
+_PHONE = re.compile(
+    r"(?<![0-9A-Za-z])(?:[+(0][0-9()\-. ]{7,22}[0-9]|[1-9][0-9]{1,3}(?:[ .-][0-9]{2,4}){2,5})(?![0-9A-Za-z])"
+)
+_DATE = re.compile(r"(?:19|20)\d\d([-. ])\d\d?\1\d\d?|\d\d?([-. ])\d\d?\2(?:19|20)\d\d")
 _DIGITS_OFF = re.compile(r"\D+")
-_PHONE_TAIL_DIGITS = 9
-"""The part of a phone number that its national and its international form share."""
+_PHONE_TAILS_DIGITS = (9, 8, 7)
+"""The parts of a phone number that its national and its international form share, in most countries and in some; and
+how a neighbour writes it."""
+_ASKED_TAILS_DIGITS = _PHONE_TAILS_DIGITS[:2]
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _EMOJI_OFF = dict.fromkeys([0xFE0F, *range(0x1F3FB, 0x1F400)])
 _PIECES = re.compile(r"[0-9]+|[a-z]+|[^0-9a-z]+")
 _PLAIN = re.compile(r"[A-Za-z][a-z]*|[A-Z]+")
-_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMPS = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[A-Z])(?=[A-Z][a-z]{2}|[0-9])")
+_UMLAUT = re.compile("[äöüÄÖÜ]")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _MARKS_ON_LETTER = re.compile("(?<=[a-z\u0370-\u03ff])[\u0300-\u036f]+")
 _ARABIC = re.compile("[\u0620-\u06ff]")
 
@@ -62,6 +79,7 @@ _FOLD: dict[int, str | None] = {
     **dict.fromkeys([*range(0x06D6, 0x06DD), *range(0x06DF, 0x06E9), *range(0x06EA, 0x06EE), *range(0x08D3, 0x0900)]),
     **dict.fromkeys([*range(0x0591, 0x05BE), 0x05BF, 0x05C1, 0x05C2, 0x05C4, 0x05C5, 0x05C7]),  # Hebrew points
     **dict.fromkeys([0x200B, 0x200D, 0x2060, 0xFEFF]),
+    **{katakana: chr(katakana - 0x60) for katakana in range(0x30A1, 0x30F7)},
     **{ord(letter): "ا" for letter in "أإآٱٲٳ"},
     **{ord(letter): "ي" for letter in "ىئیېے"},
     **{ord(letter): "ه" for letter in "ةۀہھە"},
@@ -96,7 +114,12 @@ class _Lines(dict[str, tuple[str, str]]):
     """Raw piece -> its tokens and its extra tokens, each as text ready to be joined."""
 
     def __missing__(self, raw: str) -> tuple[str, str]:
-        line = _plain_line(raw) if _PLAIN.fullmatch(raw) else _line(analyse(raw))
+        if _PLAIN.fullmatch(raw):
+            line = _plain_line(raw)
+        elif len(raw) > _WHOLE_CHARS_MAX:
+            line = _long_line(raw)
+        else:
+            line = _line(analyse(raw))
         if len(raw) <= _CACHED_CHARS_MAX:
             if len(self) >= _CACHE_ENTRIES_MAX:
                 self.clear()
@@ -112,6 +135,17 @@ def _line(piece: Piece) -> tuple[str, str]:
     extras = [form for word in piece.words for form in word.forms]
     tokens = " ".join([word.token for word in piece.words])
     return tokens, " ".join(dict.fromkeys([*extras, *piece.wholes, *piece.singles]))
+
+
+def _long_line(raw: str) -> tuple[str, str]:
+    """The line of a piece that no person searches for as one, in a time that its length alone decides."""
+    if _UNSPACED_START.match(raw):
+        run = _run(raw)
+        return " ".join(map(add, run, run[1:])) or run, " ".join(dict.fromkeys(run))
+    parts = [part for part in _BORDER.split(raw) if part]
+    lines = map(_line_of, parts) if len(parts) > 1 else [_line(analyse(raw))]
+    tokens, extras = zip(*lines, strict=True)
+    return " ".join(tokens), " ".join(filter(None, extras))
 
 
 def _plain_line(raw: str) -> tuple[str, str]:
@@ -138,9 +172,8 @@ def fold(text: str) -> tuple[str, str]:
     pattern = _ASCII if text.isascii() else _ANY
     lines = list(map(_line_of, pattern.findall(text)))
     extras = [extra for _, extra in lines if extra]
-    if "+" in text or "0" in text or "(" in text:
-        for number in _PHONE.findall(text):
-            extras.extend(_phone_forms(number))
+    for number in _phone_numbers(text):
+        extras.extend(_phone_forms(number, _PHONE_TAILS_DIGITS))
     return " ".join([tokens for tokens, _ in lines]), " ".join(extras)
 
 
@@ -152,7 +185,7 @@ def tokens_of(text: str) -> list[str]:
 def pieces(text: str) -> list[Piece]:
     """The folded pieces of a text in order; for queries, which want words and their forms kept together."""
     found = [analyse(raw) for raw in (_ASCII if text.isascii() else _ANY).findall(text)]
-    found.extend(Piece((), tuple(_phone_forms(number))) for number in _PHONE.findall(text))
+    found.extend(Piece((), tuple(_phone_forms(number, _ASKED_TAILS_DIGITS))) for number in _phone_numbers(text))
     return [piece for piece in found if piece.words or piece.wholes]
 
 
@@ -176,7 +209,7 @@ def analyse(raw: str) -> Piece:
         return _spaced(raw)
     if _UNSPACED_START.match(raw):
         return _unspaced(raw)
-    return _spaced(raw) if _LETTER.match(raw) else _emoji(raw)
+    return _spaced(raw) if _LETTER_OR_SIGN.match(raw) else _emoji(raw)
 
 
 def _emoji(raw: str) -> Piece:
@@ -187,33 +220,49 @@ def _emoji(raw: str) -> Piece:
 
 def _unspaced(raw: str) -> Piece:
     """A run of a script that is written without blanks: overlapping pairs, and each character by itself."""
-    run = "".join(unicodedata.normalize("NFKC", raw).casefold().translate(_FOLD).split())
-    if not run.isalnum():  # signs that a compatibility character stands for, or marks
-        run = "".join(_LETTER.findall(run))
+    run = _run(raw)
     if len(run) < 2:
         return Piece((Word(run),) if run else (), unspaced=True)
     pairs = tuple(Word(run[at : at + 2]) for at in range(len(run) - 1))
     return Piece(pairs, singles=tuple(dict.fromkeys(run)), unspaced=True)
 
 
+def _run(raw: str) -> str:
+    run = "".join(unicodedata.normalize("NFKC", raw).casefold().translate(_FOLD).split())
+    if not run.isalnum():  # signs that a compatibility character stands for, or marks
+        run = "".join(_LETTER.findall(run))
+    return run
+
+
 def _spaced(raw: str) -> Piece:
     """A word, or an identifier made of several: each part, and the whole in one token."""
     parts = [part for part in _BORDER.split(raw) if part]
-    if len(parts) == 1:
-        return _merge([_part(raw)], ())
-    borders = "".join(_BORDER.findall(raw)).translate(_APOSTROPHES)
+    if len(parts) <= 1:
+        return _merge(map(_part, parts), ())
+    borders = _BORDER.findall(raw.strip(raw[0] if _BORDER.match(raw) else ""))
     folded = [_fold_letters(part) for part in parts]
-    if len(parts) == 2 and borders == "'":
+    if len(parts) == 2 and borders[0].translate(_APOSTROPHES) == "'":
         contraction = _contraction(folded[0], folded[1])
         if contraction is not None:
             return contraction
     wholes: list[str] = []
-    length = sum(map(len, folded))
-    if length <= TOKEN_CHARS_MAX:
+    if sum(map(len, folded)) <= TOKEN_CHARS_MAX:
         wholes.append(WHOLE_JOIN.join(folded))
-        if _SILENT_BORDER.issuperset(borders):
-            wholes.append("".join(folded))
+        wholes.extend(form for joined in _joined(folded, borders) for form in _all_forms(joined))
     return _merge([_part(part) for part in parts], tuple(wholes))
+
+
+def _joined(parts: Sequence[str], borders: Sequence[str]) -> Iterator[str]:
+    """The parts that some people write as one word: `followup` of `follow-up`, `obrien` of `O'Brien's`."""
+    first = 0
+    for at in range(1, len(parts) + 1):
+        if at < len(parts) and _SILENT_BORDER.issuperset(borders[at - 1]):
+            continue
+        if 1 < at - first <= _JOINED_PARTS_MAX:
+            yield "".join(parts[first:at])
+            if at - first > 2 and parts[at - 1] == "s":
+                yield "".join(parts[first : at - 1])
+        first = at
 
 
 def _contraction(head: str, tail: str) -> Piece | None:
@@ -253,7 +302,11 @@ def _part(raw: str) -> Piece:
     humps = _HUMPS.split(raw) if not (raw.islower() or raw.isupper()) else []
     if 1 < len(humps) <= 6:
         wholes.extend(form for hump in map(_fold_letters, humps) if len(hump) > 1 for form in _all_forms(hump))
-    return Piece((_with_forms(token),), tuple(wholes))
+    word = _with_forms(token)
+    if not raw.isascii() and _UMLAUT.search(composed := unicodedata.normalize("NFC", raw)):
+        written_out = _fold_letters(composed.translate(_UMLAUTS))
+        word = Word(token, tuple(dict.fromkeys((*word.forms, written_out, *_with_forms(written_out).forms))))
+    return Piece((word,), tuple(wholes))
 
 
 def _all_forms(token: str) -> tuple[str, ...]:
@@ -293,11 +346,20 @@ def _plain_character(character: str) -> str:
     return character if _LETTER.match(character) else " "
 
 
-def _phone_forms(number: str) -> list[str]:
+def _phone_numbers(text: str) -> list[str]:
+    """What may be a phone number, in ASCII digits."""
+    if not _DIGIT.search(text):
+        return []
+    if not text.isascii():
+        text = _FOREIGN_DIGITS.sub(lambda found: str(unicodedata.decimal(found[0])), text)
+    return [number for number in _PHONE.findall(text) if not _DATE.fullmatch(number)]
+
+
+def _phone_forms(number: str, tails_digits: Sequence[int]) -> list[str]:
     digits = _DIGITS_OFF.sub("", number)
     if not 8 <= len(digits) <= 15:
         return []
-    return [digits, digits[-_PHONE_TAIL_DIGITS:]] if len(digits) > _PHONE_TAIL_DIGITS else [digits]
+    return [digits, *(digits[-tail:] for tail in tails_digits if len(digits) > tail)]
 
 
 _INNER_APOSTROPHE = regex.compile(r"(?<=\w)['’ʼ](?=\w)")
