@@ -24,6 +24,7 @@ _HINT = re.compile(
     r"[A-Za-z0-9_+/=.-]{16}|://|-----"
     r"|[Pp](?:ass|wd|in\b)|PASS|PIN\b|[Pp]wd|PWD|secret|Secret|SECRET"
     r"|[Tt]oken|TOKEN|[Kk]ey|KEY|[Mm]ot de|contrase|[Kk]ennwort|[Ss]enha|[Пп]ароль"
+    r"|[Ww]achtwoord|WACHTWOORD|[Pp]arola|PAROLA|[Şş]ifre|ŞİFRE|mysql|mariadb|curl"
     r"|سر|سري|مرور|باس|رمز|مفتاح|密码|密碼|口令|パスワード|비밀번호"
 )
 """A text without any of these holds nothing to mask: most texts end here."""
@@ -50,11 +51,12 @@ _SIGNS = re.compile("[:=：＝]")
 _NAMES = {
     "password": (
         r"(?:password|passwd|(?:wi-?fi|login|admin|root|my|user)[ _-]pass|passphrase|passcode|pwd|passwort"
+        r"|(?:(?<=^)|(?<=\n)|(?<=[/|,;] ))pass(?=[ \t]?[:=])"
         r"|kennwort|contraseña|senha|mot de passe|wachtwoord|parola|şifre|пароль|密码|密碼|口令|パスワード|비밀번호"
         r"|(?:ال)?باسوورد|(?:ال)?باسورد|(?:كلمة|كلمه|كلمت[يهك]) (?:ال)?(?:سر|مرور)(?:ية|يه)?"
         r"|(?:ال)?(?:رقم|رمز) (?:ال)?(?:سري|دخول|مرور))"
     ),
-    "secret": r"(?:secret|client[_ -]?secret|secret[_ -]?key|private[_ -]?key|credential)",
+    "secret": r"(?:secret|client[_ -]?secret|secret[_ -]?key(?:_base)?|private[_ -]?key|credential)",
     "token": r"(?:access|auth|api|bot|refresh|id|session)?[_ -]?token|(?:ال)?توكن",
     "api key": (
         r"(?:api|access|account|app|auth|encryption|license|service|signing)[_ -]?key"
@@ -64,12 +66,24 @@ _NAMES = {
 _NAMED = tuple((kind, re.compile(rf"(?i)(?:[A-Za-z0-9_.-]{{0,60}}[_.-])?(?:{name})")) for kind, name in _NAMES.items())
 _ASSIGNED = tuple((kind, re.compile(rf"(?i)(?<![^\W_])(?:{name}){_SIGN}{_VALUE}")) for kind, name in _NAMES.items())
 _SAID = re.compile(
-    rf"(?i)(?<![^\W_])(?:{_NAMES['password']})[\"'`*_]{{0,3}}{_ABOUT}[ \t]{{1,4}}"
-    rf"(?:is now|is|was|ist|es|est|هي|هو|是)[ \t]{{1,4}}{_VALUE}"
+    rf"(?i)(?<![^\W_])(?:{_NAMES['password']})[\"'`*_]{{0,3}}{_ABOUT}"
+    rf"(?:[ \t]{{1,4}}(?:is now|is|was|ist|lautet|es|est|é|è|jest|это|هي|هو)[ \t]{{1,4}}|['’]s[ \t]{{1,4}}"
+    rf"|[ \t]{{0,4}}(?:是|为|為|は|는|은)[ \t]{{0,4}}){_VALUE}"
 )
+_BESIDE = re.compile(
+    rf"(?i)(?<![^\W_])(?:{_NAMES['password']})[\"'`*_]{{0,3}}"
+    rf"(?:[ \t]{{0,4}}(?:->|[–—→|\t])|[ \t]-|[ \t]{{0,4}}(?:\r?\n){{1,2}})[ \t]{{0,4}}{_VALUE}"
+)
+"""As tables, lists and forms have it."""
+_TYPED = re.compile(
+    r"(\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]{0,200}?[ \t]-p|\bsshpass[ \t]{1,4}-p[ \t]{0,4}"
+    r"|\bcurl\b[^\n|;&]{0,200}?[ \t](?:-u|--user)[ \t=]{0,4}[\"']?[^\s:\"']{1,100}:)"
+    r"([^\s\"'$][^\s\"']{2,200}|[\"'][^\"'\n]{3,200})"
+)
+"""Programs that are told a password on their line."""
 _PIN = re.compile(
-    r"(?i)(?<![^\W_])(?:pin(?: code)?|(?:ال)?رقم (?:ال)?سري|رمز (?:ال)?pin)"
-    r"(?:[ \t]{0,3}[:=][ \t]{0,3}|[ \t]{1,3}(?:is|هو)[ \t]{1,3})"
+    r"(?i)(?<![^\W_])(?:(?:pin(?: code)?|(?:ال)?رقم (?:ال)?سري|رمز (?:ال)?pin)"
+    r"(?:[ \t]{0,3}[:=][ \t]{0,3}|[ \t]{1,3}(?:is|ist|es|est|هو)[ \t]{1,3})|(?:ال)?رقم (?:ال)?سري[ \t]{1,3})"
     r"(?P<quote>[\"'`*_]{0,3})(?P<value>[0-9٠-٩]{4,8})(?![0-9٠-٩])"
 )
 _PLACEHOLDER = re.compile(
@@ -81,6 +95,7 @@ _ORDINARY = re.compile(
     r"|anything|something|everything|whatever|another|different|vergessen|geändert|olvidada|oublié|changé|esquecida)\Z"
 )
 _EDGE = ".!?)]}*_،。！？:"
+_MIXED = re.compile(r"(?=\S{0,99}[0-9])(?=\S{0,99}[^\W\d_])\S{6}")
 _LINE_END = re.compile(r"[ \t\r\"'`*_.!,;…]*(?:\n|\Z)")
 
 _TOKENS = (
@@ -192,17 +207,19 @@ def _blocks(text: str) -> str:
         text = _KEY_REST.sub(_mask("private key"), text)
     if "://" in text:
         text = _URL_LOGIN.sub(lambda found: f"{found[1]}:{_mask('password')}", text)
+    text = _TYPED.sub(lambda found: f"{found[1]}{_mask('password')}", text)
     return _BEARER.sub(lambda found: f"{found[1]} {_mask('token')}", text)
 
 
 def _assigned(text: str) -> str:
     """Values that stand after a name which says that they are secret."""
-    if not _SIGNS.search(text):
-        text = _SAID.sub(lambda found: _valued(found, "password", said=True), text)
-        return _PIN.sub(lambda found: _valued(found, "pin"), text)
-    for kind, assigned in _ASSIGNED:
-        text = assigned.sub(lambda found, kind=kind: _valued(found, kind), text)
+    if _SIGNS.search(text):
+        for kind, assigned in _ASSIGNED:
+            text = assigned.sub(lambda found, kind=kind: _valued(found, kind), text)
     text = _SAID.sub(lambda found: _valued(found, "password", said=True), text)
+    text = _BESIDE.sub(
+        lambda found: _valued(found, "password", said=True) if _MIXED.match(found["value"]) else found[0], text
+    )
     return _PIN.sub(lambda found: _valued(found, "pin"), text)
 
 

@@ -85,5 +85,6 @@ def parse_query(text: str) -> Query:
 def _query_word(forms: tuple[str, ...]) -> QueryWord:
     # The stem of a word is indexed with it, so the stem alone finds every form of it; Arabic forms do not all lead
     # to one stem, so each is asked for, and so is each of the ways to write an umlaut.
-    is_each_asked = len(forms) > 2 or _ARABIC.search(forms[0]) is not None
+    word, *others = forms
+    is_each_asked = len(others) > 1 or _ARABIC.search(word) is not None
     return QueryWord(forms, forms if is_each_asked else forms[-1:])
