@@ -35,3 +35,12 @@ def bounded(text: str, chars_max: int) -> str:
 def body(text: str) -> str:
     """What somebody wrote, each line set in by two spaces: none can look like the line that names its author."""
     return "  " + _BREAK.sub("\n  ", text) if text else ""
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as references number them, without their ends: `\\n` and `\\r\\n` end one, no other sign does.
+
+    The empty piece after a last line break is none.
+    """
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from agent.capabilities.introspect.shapes import conversation_json, conversation_list_json
 from agent.capabilities.introspect.tools import Introspect
+from agent.removed import is_log, without_removed
 from agent.types import CallContext, MessageRecord, Person, ToolFailure, Viewer
 from channels.channel import NotAccepted
 from channels.inapp.ports import BadQuery, NotDone, UnknownConversation
@@ -267,6 +268,12 @@ class OwnerBackend:
         if not is_file or any(part.startswith(".") for part in found.relative_to(root).parts):
             raise FileNotFoundError(path)
         return found
+
+    def log_text(self, path: Path) -> str | None:
+        """The text of a workspace file that is a read log, without what was removed; None: it is none."""
+        if not is_log(path.relative_to(self.workspace.resolve()).as_posix()):
+            return None
+        return without_removed(path.read_bytes().decode("utf-8", "replace"))
 
 
 def _args(query: Mapping[str, str]) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from agent.capabilities.introspect.tools import Introspect
 from agent.capabilities.memory.tools import MemoryTools
 from agent.capabilities.shell.tools import Shell
 from agent.capabilities.web_fetch.tools import WebFetch
-from agent.cortex.refs import parse_ref
 from agent.cortex.search import Cortex
 from agent.hippocampus.forget import Forget
 from agent.hippocampus.knowledge import Knowledge
@@ -132,7 +131,7 @@ class Library:
         state = LibraryState(health, store, upkeep)
         readlog = ReadLog(workspace / "readlog", store)
         remover = Remover(store, readlog, now)
-        forget = Forget(workspace, cortex, store.transcripts, remover, parse_ref, settings.zone, now)
+        forget = Forget(workspace, cortex, store.transcripts, remover, cortex.parse_ref, settings.zone, now)
         introspect = Introspect(
             cortex,
             knowledge,

@@ -8,11 +8,12 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from agent.removed import is_about, removed_ids
 from gateway.limits import READLOG_RETRY_SECONDS
 from gateway.store import Store
 from gateway.store.types import LogLine
@@ -54,51 +55,7 @@ def kept_lines(path: Path) -> list[dict[str, Any]]:
     said about those (edits, reactions)."""
     lines = list(read_lines(path))
     gone = removed_ids(lines)
-    return [
-        line
-        for line in lines
-        if line.get("kind") == "removed" or not gone.intersection(_names(line.get("id"), line.get("edits")))
-    ]
-
-
-def removed_ids(lines: Sequence[Mapping[str, Any]]) -> set[Any]:
-    """The ids of the messages that the `removed` lines among these take out.
-
-    `ids` names them one by one; each pair of `ranges` names the lines from the first with one id to the next with the
-    other, both included.
-    """
-    gone: set[Any] = set()
-    places: dict[Any, list[int]] = {}
-    for at, line in enumerate(lines):
-        if line.get("kind") == "removed":
-            gone.update(_names(*_list(line.get("ids"))))
-            for pair in _list(line.get("ranges")):
-                if isinstance(pair, list) and len(cast("list[Any]", pair)) == 2:
-                    gone.update(_between(lines, places, *cast("list[Any]", pair)))
-        for name in _names(line.get("id")):
-            places.setdefault(name, []).append(at)
-    return gone
-
-
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def _between(
-    lines: Sequence[Mapping[str, Any]], places: Mapping[Any, Sequence[int]], first: Any, last: Any
-) -> Iterator[Any]:
-    """The ids of the lines from the one to the other; nothing when one of them is not at the `places` so far."""
-    if not _names(first) or not _names(last) or first not in places:
-        return
-    begin = places[first][0]
-    end = next((at for at in places.get(last, ()) if at >= begin), None)
-    if end is not None:
-        for line in lines[begin : end + 1]:
-            yield from _names(line.get("id"), *_list(line.get("parts")))
-
-
-def _names(*ids: Any) -> set[str | int]:
-    return {id_ for id_ in ids if isinstance(id_, (str, int))}
+    return [line for line in lines if line.get("kind") == "removed" or not is_about(line, gone)]
 
 
 def parse_line(raw: bytes) -> dict[str, Any] | None:

@@ -12,12 +12,12 @@ from zoneinfo import ZoneInfo
 
 from agent.cortex.lookup import moment, records_at, sessions_parameter
 from agent.cortex.rank import Record
-from agent.cortex.readlogs import is_log
-from agent.cortex.refs import Ref, parse_ref, record_ref
+from agent.cortex.refs import Ref, record_ref
 from agent.cortex.roots import Roots
 from agent.cortex.text import tokens_of
 from agent.limits import GET_FILE_CHARS
-from agent.lines import body, one_line
+from agent.lines import body, lines_of, one_line
+from agent.removed import is_log, without_removed
 from agent.types import ToolFailure
 
 _OPENED_BYTES_MAX = 20 * 1024 * 1024
@@ -50,6 +50,8 @@ def open_file(roots: Roots, ref: Ref) -> str:
     """A file or the part of it that a reference names. Raises ToolFailure."""
     path, name = roots.open(ref.path)
     text = _read(path, name)
+    if is_log(name):
+        text = without_removed(text)
     if ref.lines is not None:
         return _lines(text, ref.lines, name)
     if ref.heading is not None:
@@ -93,7 +95,7 @@ def _whole(text: str, name: str) -> str:
         return text
     head, tail = GET_FILE_CHARS * 2 // 3, GET_FILE_CHARS // 3
     before = text[:head].count("\n") + 1
-    after = len(text[: len(text) - tail].splitlines()) or 1
+    after = len(lines_of(text[: len(text) - tail])) or 1
     mark = (
         f"[... {len(text) - head - tail:,} of {len(text):,} characters left out: lines {before} to {after}; "
         f"open them with file:{name}#L{before}-L{after} ...]"
@@ -104,8 +106,7 @@ def _whole(text: str, name: str) -> str:
 
 
 def _lines(text: str, wanted: tuple[int, int], name: str) -> str:
-    # A line of a log is one JSON object, whatever signs of a line's end stand within it.
-    lines = text.removesuffix("\n").split("\n") if is_log(name) else text.splitlines()
+    lines = lines_of(text)
     first, last = wanted
     if first < 1 or last < first or first > len(lines):
         raise ToolFailure(f"{name} has lines 1 to {len(lines)}, not {first} to {last}.")
@@ -114,7 +115,7 @@ def _lines(text: str, wanted: tuple[int, int], name: str) -> str:
 
 def _section(text: str, wanted: str, name: str) -> str:
     """From a heading to the next one of its level or above. The heading may be named without case and signs."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     headings = [(at, len(match[1]), match[2]) for at, line in enumerate(lines) if (match := _HEADING.match(line))]
     key = tokens_of(wanted)
     exact = [item for item in headings if item[2].strip() == wanted.strip("# ")]
@@ -135,11 +136,3 @@ def _shown(record: Record, zone: ZoneInfo) -> str:
 def stamp(at: datetime, zone: ZoneInfo) -> str:
     """A time as people read it, in the owner's zone."""
     return f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
-
-
-def read_ref(text: str) -> Ref:
-    """The reference in a text. Raises ToolFailure."""
-    ref = parse_ref(text)
-    if ref is None:
-        raise ToolFailure("That is no reference. Examples: conversation:<id>#3, file:memory.md, file:memory.md#L4.")
-    return ref

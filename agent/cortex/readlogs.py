@@ -20,8 +20,8 @@ from zoneinfo import ZoneInfo
 from agent.cortex.rank import Record
 from agent.cortex.refs import Ref
 from agent.lines import body, one_line
+from agent.removed import FOLDER
 
-FOLDER = "readlog"
 REACH_LINES = 7
 """So many lines before and after a message are its context,"""
 PAUSE_MAX = timedelta(hours=3)
@@ -148,11 +148,6 @@ def parse(raw: bytes | str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def is_log(name: str) -> bool:
-    """True for the path of a read log, relative to the workspace."""
-    return name.startswith(f"{FOLDER}/") and name.endswith(".jsonl")
 
 
 def readable(text: str, ref: Ref, zone: ZoneInfo) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
+_SIGNS_TRIED = 16
 _MESSAGE = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,6}))?\Z")
 _LINES = re.compile(r"L([0-9]{1,9})(?:\s*-\s*L?([0-9]{1,9}))?\Z")
 
@@ -28,8 +30,11 @@ class Ref:
     detail: int | None = None
 
 
-def parse_ref(text: str) -> Ref | None:
-    """Reads a reference; a bare path counts as a file. None: it is none."""
+def parse_ref(text: str, is_file: Callable[[str], bool] | None = None) -> Ref | None:
+    """Reads a reference; a bare path counts as a file. None: it is none.
+
+    `is_file` tells whether there is a file of that name: only so is a `#` within a name known from one after it.
+    """
     text = text.strip().strip("`<>[]()\"'").strip()
     kind, colon, rest = text.partition(":")
     if colon and kind == "conversation":
@@ -39,8 +44,15 @@ def parse_ref(text: str) -> Ref | None:
     path = rest if colon and kind == "file" else text
     if "\n" in path or "\0" in path:
         return None
-    path, sign, anchor = path.partition("#")
-    path = path.strip()
+    name, sign, anchor = path.partition("#")
+    if is_file is not None and sign:
+        # The longest name that there is: `a#b.md#L3` is line 3 of `a#b.md`.
+        ends = [at for at, letter in enumerate(path) if letter == "#"][::-1][:_SIGNS_TRIED]
+        for end in (len(path), *ends):
+            if is_file(path[:end].strip()):
+                name, anchor = path[:end], path[end + 1 :]
+                break
+    path = name.strip()
     if not path:
         return None
     if not sign or not anchor.strip():

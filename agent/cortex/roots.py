@@ -132,6 +132,14 @@ class Roots:
             raise ToolFailure(f"There is no file {shown} in {where}.")
         return real, name
 
+    def is_file(self, path: str) -> bool:
+        """Whether a reference may name this."""
+        try:
+            self.open(path)
+        except ToolFailure:
+            return False
+        return True
+
     def own_places(self) -> frozenset[str]:
         """Real places that an extra folder does not show when it holds them: they are other folders' or the home's."""
         places = {root.real() for root in self.all()}

@@ -21,12 +21,14 @@ from agent.cortex.files import FileIndex, Write
 from agent.cortex.filters import Filters
 from agent.cortex.index import SCHEMA_VERSION, is_damage, is_unusable
 from agent.cortex.query import parse_query
-from agent.cortex.readlogs import ReadLogs, is_log, readable
+from agent.cortex.readlogs import ReadLogs, readable
 from agent.cortex.rebuild import new_path
+from agent.cortex.refs import Ref, parse_ref
 from agent.cortex.roots import Roots, Skipped
 from agent.cortex.sentences import sentences
 from agent.cortex.words import FoldedWords
 from agent.limits import SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX
+from agent.removed import is_log
 from agent.retrieval import SOURCES, Coverage, Hit, SearchAnswer
 from agent.types import ToolFailure, Viewer
 
@@ -205,7 +207,9 @@ class Cortex(FoldedWords):
 
         Other people than the owner open messages of their own sessions only.
         """
-        wanted = opening.read_ref(ref)
+        wanted = self.parse_ref(ref)
+        if wanted is None:
+            raise ToolFailure("That is no reference. Examples: conversation:<id>#3, file:memory.md, file:memory.md#L4.")
         if wanted.kind == "conversation":
             found = await self._ask(
                 lambda conn: opening.open_messages(conn, wanted, viewer.session_keys, limit, self._zone), None
@@ -218,6 +222,10 @@ class Cortex(FoldedWords):
         read = opening.open_task if wanted.kind == "task" else opening.open_file
         text = await self._in_thread(lambda: read(self._roots, wanted))
         return readable(text, wanted, self._zone) if wanted.lines and is_log(wanted.path) else text
+
+    def parse_ref(self, text: str) -> Ref | None:
+        """What a reference names; None: it is none. A `#` in the name of a file that there is belongs to the name."""
+        return parse_ref(text, self._roots.is_file)
 
     async def coverage(self, viewer: Viewer | None = None) -> Coverage:
         """What the index holds, by source. None: as the owner sees it. Counted again only after a change."""
@@ -362,8 +370,9 @@ def _unreadable(error: sqlite3.DatabaseError) -> ToolFailure:
 def day_start(text: str, zone: ZoneInfo, days: int = 0) -> datetime:
     """The first moment of a day written YYYY-MM-DD, `days` later, in `zone`. Raises ToolFailure."""
     try:
-        day = date.fromisoformat(text.strip()) + timedelta(days=days)
-    except (ValueError, OverflowError):
+        day = date.fromisoformat(text.strip())
+        day += min(timedelta(days=days), date.max - day)  # nothing is of the last day there is
+    except ValueError:
         raise ToolFailure(f"{text[:40]!r} is no date; write it as YYYY-MM-DD.") from None
     return datetime(day.year, day.month, day.day, tzinfo=zone)
 

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from agent.cortex.index import IndexedFile, Section
 from agent.cortex.origins import ARTIFACTS
+from agent.lines import lines_of
 
 SECTION_CHARS = 1_500
 """A longer section is cut at a line's end, so that a hit shows where in it the words are."""
@@ -123,7 +124,7 @@ def _sections(path: str, source: str, text: str) -> Iterator[Section]:
     elif path.endswith(".log"):
         yield from steps(text)
     elif path.lower().endswith(_TEXT) and not path.lower().endswith(_MARKDOWN):
-        yield from _chunks("", text.splitlines(), 1, SECTION_CHARS)
+        yield from _chunks("", lines_of(text), 1, SECTION_CHARS)
     else:
         yield from markdown_sections(text)
 
@@ -134,7 +135,7 @@ def markdown_sections(text: str) -> Iterator[Section]:
     lines: list[str] = []
     first, fence = 1, ""
     number = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         mark = _FENCE.match(line)
         if mark and (not fence or (mark[1].startswith(fence) and not line.strip(" `~"))):
             fence = "" if fence else mark[1]
@@ -180,7 +181,7 @@ def steps(text: str) -> Iterator[Section]:
     """The parts of a task's detail log: one for each step, a long one in several."""
     title, first = "", 1
     lines: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         head = _STEP.match(line)
         if head is None:
             lines.append(line)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agent.files import replace_file
 from agent.hippocampus.knowledge import alone
+from agent.lines import lines_of
 from agent.types import ToolFailure
 
 TRASH = ".trash"
@@ -63,12 +64,6 @@ def statements(text: str) -> Iterator[Statement]:
             yield Statement(number, heading[2].strip(), len(heading[1]))
         elif bullet and bullet[2].strip():
             yield Statement(number, bullet[2].strip())
-
-
-def lines_of(text: str) -> list[str]:
-    """Lines without their ends; the empty piece after a last line break is none."""
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 def block_at(path: str, text: str, number: int) -> Cut:

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
-from agent.hippocampus.cutting import Cut, lines_of
+from agent.hippocampus.cutting import Cut
 from agent.limits import EPISODE_REPLY_CHARS, EPISODE_USER_CHARS, OUTCOME_LINE_CHARS
-from agent.lines import flat
+from agent.lines import flat, lines_of
 from agent.types import MessageRecord
 
 TASKS = "brain/motor/tasks"

@@ -286,6 +286,9 @@ class Api:
                 "Content-Type": "application/octet-stream",
                 "Content-Disposition": f"attachment; filename*=UTF-8''{name}",
             }
+        log = await asyncio.to_thread(self._backend.log_text, path)
+        if log is not None:
+            return web.Response(body=log.encode("utf-8", "replace"), headers=headers)
         return web.FileResponse(path, headers=headers)
 
 

@@ -106,3 +106,8 @@ class Backend(Protocol):
     def workspace_file(self, path: str) -> Any:
         """The `pathlib.Path` of a workspace file that may be shown; raises FileNotFoundError for all others."""
         ...
+
+    def log_text(self, path: Any) -> str | None:
+        """The text of a workspace file (as `workspace_file` gives it) that is a read log, without what was removed from
+        it; None: it is none."""
+        ...

@@ -232,6 +232,9 @@ class FakeBackend:
             raise FileNotFoundError(path)
         return found
 
+    def log_text(self, path: Path) -> str | None:
+        return None
+
     def _summary(self, conversation: str) -> dict[str, Any]:
         item = self.saved[conversation]
         last = item["messages"][-1]["text"] if item["messages"] else ""

@@ -12,7 +12,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent.cortex import index
-from agent.cortex.refs import parse_ref
 from agent.cortex.search import Cortex
 from agent.hippocampus.forget import Forget
 from agent.types import CallContext, ConversationRecord, MessageRecord, Person, ToolCallRecord, ToolFailure, Viewer
@@ -121,7 +120,9 @@ class FakeRemover:
 def forget(library: Library, transcripts: FakeTranscripts) -> Forget:
     """Forgetting on a library of a test."""
     remover = FakeRemover(library, transcripts)
-    return Forget(library.workspace, library.cortex, transcripts, remover, parse_ref, ZONE, lambda: START)
+    return Forget(
+        library.workspace, library.cortex, transcripts, remover, library.cortex.parse_ref, ZONE, lambda: START
+    )
 
 
 @asynccontextmanager

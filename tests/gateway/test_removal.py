@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from agent.types import ToolFailure, Turn, TurnPort, TurnResult
+from agent.removed import removed_ids, without_removed
+from agent.types import CallContext, ToolFailure, Turn, TurnPort, TurnResult
 from channels.message import Export, ExportedMessage, InboundMessage
 from gateway.backend import OWNER
+from gateway.config import Settings
 from gateway.importer import import_export
-from gateway.library import utc_now
-from gateway.readlog import ReadLog, file_name, kept_lines, read_lines, removed_ids
+from gateway.library import Library, utc_now
+from gateway.readlog import ReadLog, file_name, kept_lines, read_lines
 from gateway.removal import Remover
 from gateway.store import Store
 from tests.fakes.hub import OWNER as OWNER_CHAT
@@ -229,3 +231,35 @@ def test_a_removed_line_is_read_as_it_is_meant_or_not_at_all(line: dict[str, Any
     lines: list[dict[str, Any]] = [{"id": name} for name in "abc"]
     lines += [{"id": "d", "parts": ["d", "d2"]}, {"id": "e"}, line, {"id": "b"}]
     assert removed_ids(lines) == gone
+
+
+async def test_no_tool_and_no_page_shows_what_was_removed_from_a_read_log(tmp_path: Path) -> None:
+    await spoken(tmp_path, "first", SECRET, OTHER)
+    store = await reopened(tmp_path)
+    id_ = await conversation_of(store)
+    await removed(tmp_path, store, id_, [3, 4])
+    await store.close()
+    name = log_of(tmp_path).relative_to(tmp_path / "workspace").as_posix()
+    library = await Library.open(tmp_path, Settings())
+    try:
+        ctx = CallContext(OWNER, "telegram:1", id_, "turn-1", datetime.now(UTC))
+        tools = library.functions()
+        shown = [
+            await tools["introspect"]["memory_get"](ctx, {"ref": f"file:{name}"}),
+            await tools["introspect"]["memory_get"](ctx, {"ref": f"file:{name}#L1-L6"}),
+            await tools["files"]["read_file"](ctx, {"path": name}),
+        ]
+    finally:
+        await library.close()
+    for text in shown:
+        assert "quokka" not in text
+        assert "first" in text
+        assert OTHER in text
+    assert [line[:5] for line in shown[1].split("\n") if line.startswith("[L")] == [f"[L{n}]" for n in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "no JSON\n[1]\n", '{"id":"a","kind":"removed","ids":"a","ranges":[[1]]}\n', "[" * 5000]
+)
+def test_a_log_that_takes_nothing_out_is_shown_as_it_is(text: str) -> None:
+    assert without_removed(text) == text

@@ -22,9 +22,10 @@ from agent.limits import (
 from agent.lines import one_line
 from agent.places import inside, shown
 from agent.redaction import MARK
+from agent.removed import FOLDER, is_log, without_removed
 from agent.types import CallContext, JsonObject, ToolFailure, ToolFunction
 
-NEVER_WRITTEN = "readlog"
+NEVER_WRITTEN = FOLDER
 """What was said in the chats: the program adds to it, nobody rewrites it."""
 _SNIFFED_BYTES = 8_192
 _Stamp = tuple[int, int, int]
@@ -44,8 +45,11 @@ class Files:
 
     async def read_file(self, ctx: CallContext, args: JsonObject) -> str:
         place = self._place(args)
-        text, stamp = await asyncio.to_thread(_text_of, place, shown(self._workspace, place))
+        name = shown(self._workspace, place)
+        text, stamp = await asyncio.to_thread(_text_of, place, name)
         self._note(ctx, place, stamp)
+        if is_log(name):
+            text = await asyncio.to_thread(without_removed, text)
         return _window(text, args.get("from"), args.get("to"))
 
     async def write_file(self, ctx: CallContext, args: JsonObject) -> str:

@@ -207,7 +207,7 @@ class Sessions:
 def _offset(args: JsonObject) -> int:
     try:
         offset = int(args.get("offset") or 0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         offset = -1
     if not 0 <= offset <= OFFSET_MAX:
         raise ToolFailure("offset must be a whole number, 0 or more.")

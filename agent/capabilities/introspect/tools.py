@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from agent.capabilities.introspect import texts
-from agent.capabilities.introspect.arguments import choice, number, owners_only, required, text
+from agent.capabilities.introspect.arguments import choice, number, owners_only, place, required, text
 from agent.capabilities.introspect.forgetting import Forgetter, Forgetting
 from agent.capabilities.introspect.masking import masked_answer, masked_conversation, masked_message
 from agent.capabilities.introspect.sessions import SessionIndex, Sessions
@@ -252,9 +252,8 @@ class Introspect:
     async def conversation(self, ctx: CallContext, args: JsonObject) -> tuple[ConversationRecord, list[MessageRecord]]:
         """The answer to `conversation_read`: the conversation and the messages asked for."""
         record = await self._named(ctx, required(args, "id").strip())
-        first, last = args.get("from"), args.get("to")
-        last = record.message_count if last is None else max(1, int(last))
-        first = max(1, last - READ_MESSAGES_DEFAULT + 1) if first is None else max(1, int(first))
+        last = place(args, "to", record.message_count)
+        first = place(args, "from", max(1, last - READ_MESSAGES_DEFAULT + 1))
         if first > last:
             raise ToolFailure(f"from is {first}, to is {last}: the range is empty.")
         last = min(last, first + READ_MESSAGES_MAX - 1)

@@ -10,7 +10,7 @@ import pytest
 from agent.cortex.sources import markdown_sections, steps
 from agent.limits import GET_FILE_CHARS
 from agent.types import ToolFailure
-from tests.fakes.library import OWNER, guest, open_library
+from tests.fakes.library import OWNER, FakeTranscripts, forget, guest, open_library
 
 INDEXED = {
     "brain/hippocampus/episodes/2026-07-01.md": "episode",
@@ -303,3 +303,32 @@ async def test_coverage_follows_every_change(tmp_path: Path) -> None:
         assert (conversation.records, conversation.first_at.minute, conversation.last_at.minute) == (2, 1, 5)
         await library.say("three", conversation="c2")
         assert (await library.cortex.coverage()).conversations == 2
+
+
+@pytest.mark.parametrize("name", ["a#b.md", "c#.md", "#d.md", "notes #1/L3#L4.md", "e.md#L3.md", "f#g#h.md"])
+async def test_a_sign_of_a_reference_may_stand_in_the_name_of_a_file(tmp_path: Path, name: str) -> None:
+    async with open_library(tmp_path) as library:
+        library.file(name, "# Top\n\nwalrus here\n\n## Two\n\nseal there\n")
+        library.file("a", "# b.md\n\nanother file\n")
+        await library.cortex.update_files()
+        (ref,) = await library.find("walrus")
+        assert ref == f"file:{name}#L3"
+        opened = {anchor: await library.cortex.get(OWNER, f"{name}{anchor}", 50) for anchor in ("#L3", "#Two", "")}
+        assert opened["#L3"] == "walrus here"
+        assert opened["#Two"] == "## Two\n\nseal there"
+        assert opened[""].startswith("# Top")
+        assert await library.cortex.get(OWNER, "file:a#b.md" if name != "a#b.md" else "file:a#b.md#L3", 50)
+
+
+@pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\r"])
+async def test_lines_are_numbered_as_editors_number_them(tmp_path: Path, sign: str) -> None:
+    async with open_library(tmp_path) as library:
+        place = library.file("notes/n.md", "")
+        place.write_bytes(f"# One\nfirst{sign}\nmore\n\nthe walrus\nlast\n".encode())
+        await library.cortex.update_files()
+        (ref,) = await library.find("walrus")
+        assert "the walrus" in await library.cortex.get(OWNER, ref, 50)
+        assert await library.cortex.get(OWNER, "notes/n.md#L5", 50) == "the walrus"
+        transcripts = FakeTranscripts()
+        await forget(library, transcripts).carry_out(await forget(library, transcripts).plan(OWNER, "notes/n.md#L5"))
+        assert place.read_bytes() == f"# One\nfirst{sign}\nmore\n\nlast\n".encode()
