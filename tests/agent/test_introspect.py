@@ -428,7 +428,7 @@ async def test_the_state_is_the_owners(world: World, tool: str) -> None:
         ("conversation_read", {"id": "c1", "to": [1]}),
         ("conversation_read", {"id": "c1", "to": float("inf")}),
         ("memory_search", {"query": "x", "limit": float("inf")}),
-        ("memory_search", {"query": "x", "limit": {}}),
+        ("memory_search", {"query": "x", "limit": [1]}),
         ("sessions_history", {"session_key": "telegram:1", "offset": float("inf")}),
         ("memory_get", {"ref": None}),
         ("memory_get", {"ref": "conversation:\ud800#1"}),
@@ -443,7 +443,8 @@ async def test_what_is_no_argument_gets_a_sentence(world: World, name: str, args
 async def test_halves_of_characters_and_the_last_day_there_is_are_no_faults(world: World) -> None:
     await world.library.say("the walrus")
     odd = "\ud800\0"
-    for filters in ({"chat": odd}, {"channel": odd}, {"sender": odd}, {"role": odd}):
+    for name in ("chat", "channel", "sender", "role"):
+        filters: dict[str, Any] = {name: odd}
         assert "No hits" in await world.run("memory_search", query="walrus", **filters)
     assert "No hits" in await world.run("memory_search", query=None)
     assert "walrus" in await world.run("memory_search", query="walrus", after="0001-01-01", before="9999-12-31")
