@@ -18,7 +18,8 @@ ASKED_WORDS_MIN = 3
 ASKED_TOKENS_MIN = 4
 """What has so many words is a question."""
 _QUOTED = regex.compile(
-    rf'(?<![[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]])"([^"]+)"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”]|「([^」]+)」', regex.V1
+    rf'(?<![[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]])"([^"]{{1,300}})"|“([^”]{{1,300}})”|«([^»]{{1,300}})»|„([^“”]{{1,300}})[“”]|「([^」]{{1,300}})」',
+    regex.V1,
 )
 """A sign after a letter or digit opens nothing: `צה"ל`, `5" pipe`."""
 _ARABIC = re.compile("[\u0620-\u06ff]")

@@ -21,7 +21,9 @@ _ATTACHED = (
 _FILE_ATTACHED = (
     "file attached|Datei angehängt|archivo adjunto|fichier joint|file allegato|arquivo anexado|ficheiro anexado|"
     "bestand bijgevoegd|fil bifogad|plik dołączony|dosya ekli|файл добавлен|"
-    "ملف مرفق|الملف مرفق|文件附件|附件|ファイル添付|파일 첨부됨"
+    "ملف مرفق|الملف مرفق|文件附件|附件|檔案附件|ファイル添付|添付ファイル|파일 첨부됨|file terlampir|fail dilampirkan|"
+    "tiedosto liitetty|fil vedlagt|vedhæftet fil|soubor byl přiložen|súbor priložený|fájl csatolva|fișier atașat|"
+    "файл додано|קובץ מצורף|tệp đính kèm|tệp được đính kèm|ไฟล์แนบ"
 )
 _BRACKETED = re.compile(
     rf"(?P<mark>{_M})<(?P<word>[^<>:\n]{{1,30}}?){_B}?[:：]{_B}{{0,4}}{_M}(?P<name>[^<>\n]{{1,300}})>{_M}"
@@ -31,7 +33,9 @@ _NAMED = re.compile(
 )
 _OMITTED = (
     "omitted|omitid[oa]|omise?s?|omess[oaie]|ocult[oa]|weggelassen|ausgeschlossen|weggelaten|utelämnad|udeladt|pominięto|"
-    "dahil edilmedi|absente?|опущен[оа]?|пропущено|(?:تم )?استبعاد|غير مدرجة?|생략|已省略|省略"
+    "dahil edilmedi|absente?|опущен[оа]?|пропущен[оы]?|без медиа|não revelad|uten |jätetty|jätettiin|disertakan|"
+    "dikecualikan|kihagyva|vynechan|nezahrnut|omis[ăe]|пропущен|הושמט|"
+    "לא נכלל|bị bỏ qua|なし|含まれていません|제외|(?:تم )?استبعاد|غير مدرجة?|생략|已省略|省略"
 )
 _ANGLES = re.compile(rf"^<[^<>\n:]*(?:{_OMITTED})[^<>\n:]*>$", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
@@ -43,7 +47,12 @@ _EDITED = re.compile(
     rf"<{_M}(?:This message was edited|Diese Nachricht wurde bearbeitet|Se editó este mensaje|"
     r"Este mensaje fue editado|Ce message a été modifié|Mensagem editada|Esta mensagem foi editada|"
     r"Questo messaggio è stato modificato|Dit bericht is bewerkt|Bu mesaj düzenlendi|Данное сообщение изменено|"
-    rf"تم تعديل هذه الرسالة|تم تحرير هذه الرسالة|此消息已编辑|このメッセージは編集されました)\.?{_M}>[{MARKS}\s]*$"
+    r"تم تعديل هذه الرسالة|تم تحرير هذه الرسالة|此消息已编辑|此訊息已編輯|このメッセージは編集されました|"
+    r"Mensaje editado|Message modifié|Messaggio modificato|Bericht bewerkt|Сообщение изменено|Повідомлення змінено|"
+    r"Pesan ini (?:telah )?diedit|Wiadomość została zmieniona|Meddelandet (?:har )?redigerat?s?|"
+    rf"이 메시지(?:가|는) 수정(?:되었습니다|됨)|הודעה זו נערכה)\.?{_M}>[{MARKS}\s]*$"
+    # In the form with brackets the app's own words follow a mark, in whatever language.
+    rf"|(?<=[^{MARKS}\s])[ \n]\u200e<{_M}[^<>:.\n]{{6,60}}\.?{_M}>[{MARKS}\s]*$"
 )
 _KINDS: dict[str, tuple[Kind, AttachmentKind]] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "heic"), ("photo", "photo")),

@@ -20,17 +20,30 @@ _M = f"[{MARKS}]{{0,4}}"
 _B = f"[{BLANKS}{MARKS}]"
 _S = f"{_B}{{0,4}}"
 """Bounded, so that no line made for it takes long."""
-_MORNING = rf"a\.?{_B}?m\.?|ص(?:باح[اً]*)?|오전|上午|午前|凌晨|早上|清晨|ق\.ظ\.?|π\.μ\.|ÖÖ|SA|PG|de\.|fm"
-_EVENING = rf"p\.?{_B}?m\.?|م(?:ساء[اً]*)?|오후|下午|午後|中午|晚上|傍晚|ب\.ظ\.?|μ\.μ\.|ÖS|CH|PTG|du\.|em"
-_DATE = rf"(?P<a>\d{{1,4}}){_S}(?P<sep>[./\-]){_S}(?P<b>\d{{1,2}}){_S}[./\-]{_S}(?P<c>\d{{1,4}})\.?"
+_MORNING = (
+    rf"a\.?{_B}?m\.?|ص(?:باح[اً]*)?|오전|上午|午前|凌晨|早上|清晨|ق\.ظ\.?|π\.μ\.|ÖÖ|SA|PG|de\.|fm|पूर्वाह्न"
+    r"|e paradites|PD"
+)
+_EVENING = (
+    rf"p\.?{_B}?m\.?|م(?:ساء[اً]*)?|오후|下午|午後|中午|晚上|傍晚|ب\.ظ\.?|μ\.μ\.|ÖS|CH|PTG|du\.|em|अपराह्न|MD|e pasdites"
+)
+_DATE = (
+    rf"(?P<a>\d{{1,4}}){_S}(?P<sep>[./\-年년]){_S}(?P<b>\d{{1,2}}){_S}[./\-月월]{_S}(?P<c>\d{{1,4}})"
+    rf"(?:\.|日|일|{_B}{{0,2}}г\.)?"
+)
 _TIME = (
     rf"(?:(?:(?P<am1>{_MORNING})|(?P<pm1>{_EVENING})){_S})?"
-    rf"(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?"
-    rf"(?:{_S}(?:(?P<am2>{_MORNING})|(?P<pm2>{_EVENING})))?"
+    rf"(?P<hour>\d{{1,2}})(?:[:.]|{_B}?h{_B}?)(?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?"
+    rf"(?:{_S}(?:(?P<am2>{_MORNING})|(?P<pm2>{_EVENING})|ч\.|น\.|Uhr))?"
 )
-_BETWEEN = rf"(?:{_M}[,،]?{_B}{{1,4}}(?:(?:à|at|um|kl\.?|alle|às|a las|в){_B}{{1,4}})?|{_M}[,،])"
+_BETWEEN = rf"(?:{_M}[,،]?{_B}{{1,4}}(?:(?:à|at|um|klo|kl\.?|alle|às|a las|в){_B}{{1,4}})?|{_M}[,،])"
+_TIME_FIRST = (
+    rf"(?P<hour1>\d{{1,2}}):(?P<minute1>\d{{2}})(?::(?P<second1>\d{{2}}))?{_M},{_B}{{1,4}}"
+    rf"(?P<a1>\d{{1,2}})(?P<sep1>[./\-])(?P<b1>\d{{1,2}})[./\-](?P<c1>\d{{2,4}})"
+)
+"""As on phones in Vietnamese."""
 _HEAD = re.compile(
-    rf"{_M}(?P<open>\[)?{_S}{_DATE}{_BETWEEN}{_TIME}{_M}(?(open){_S}\]|{_B}{{1,4}}[-–—]{_B})(?P<rest>.*)",
+    rf"{_M}(?P<open>\[)?{_S}(?:{_DATE}{_BETWEEN}{_TIME}|{_TIME_FIRST}){_M}(?(open){_S}\]|{_B}{{1,4}}[-–—]{_B})(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _SYSTEM = re.compile(
@@ -81,17 +94,18 @@ def head_of(line: str) -> Head | None:
     found = _HEAD.match(line)
     if found is None:
         return None
-    hour, minute, second = int(found["hour"]), int(found["minute"]), int(found["second"] or 0)
+    part = {name: found[name] or found[f"{name}1"] for name in ("a", "b", "c", "sep", "hour", "minute", "second")}
+    hour, minute, second = int(part["hour"]), int(part["minute"]), int(part["second"] or 0)
     if (found["pm1"] or found["pm2"]) and hour < 12:
         hour += 12
     elif (found["am1"] or found["am2"]) and hour == 12:
         hour = 0
     author, text = _author(found["rest"])
-    shown = f"{found['a']}{found['sep']}{found['b']}{found['sep']}{found['c']}"
+    shown = f"{part['a']}{part['sep']}{part['b']}{part['sep']}{part['c']}"
     head = Head(
-        (int(found["a"]), int(found["b"]), int(found["c"])),
-        found["sep"],
-        len(found["a"]) > 2,
+        (int(part["a"]), int(part["b"]), int(part["c"])),
+        part["sep"],
+        len(part["a"]) > 2,
         (hour, minute, second),
         trimmed(author).lstrip("~").strip(_ENDS) if author is not None else None,
         author is None or not trimmed(author).startswith("~"),

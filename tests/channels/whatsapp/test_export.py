@@ -119,6 +119,20 @@ def test_an_order_that_the_file_contradicts_is_refused(exported: Exported) -> No
         ("[19.11.22, 4:31:09 PM] ", "2022-11-19T16:31:09"),
         ("\ufeff\u200e[19/11/2022, 16:31:09] ", "2022-11-19T16:31:09"),
         ("19-11-2022 16:31 - ", "2022-11-19T16:31:00"),
+        ("19.11.2022 klo 16.31 - ", "2022-11-19T16:31:00"),
+        ("19.11.2022 г., 16:31 ч. - ", "2022-11-19T16:31:00"),
+        ("19/11/2565 16:31 น. - ", "2022-11-19T16:31:00"),
+        ("16:31, 19/11/2022 - ", "2022-11-19T16:31:00"),
+        ("[16:31:09, 19/11/2022] ", "2022-11-19T16:31:09"),
+        ("19/11/22, 4:31 अपराह्न - ", "2022-11-19T16:31:00"),
+        ("19/11/22, 12:31 पूर्वाह्न - ", "2022-11-19T00:31:00"),
+        ("2022-11-19 16 h 31 - ", "2022-11-19T16:31:00"),
+        ("19/11/2022, 16h31 - ", "2022-11-19T16:31:00"),
+        ("2022年11月19日 16:31 - ", "2022-11-19T16:31:00"),
+        ("2022년 11월 19일 오후 4:31 - ", "2022-11-19T16:31:00"),
+        ("2022. 11. 19. du. 4:31 - ", "2022-11-19T16:31:00"),
+        ("19/11/2022, 4:31 CH - ", "2022-11-19T16:31:00"),
+        ("۱۹/۱۱/۲۰۲۲،\u200f ۱۶:۳۱ - ", "2022-11-19T16:31:00"),
     ],
 )
 def test_the_heads_that_phones_write(exported: Exported, head: str, wanted: str) -> None:
@@ -138,7 +152,21 @@ def test_a_line_that_begins_with_a_direction_mark_is_a_message(exported: Exporte
 
 @pytest.mark.parametrize(
     "placeholder",
-    ["<Media omitted>", "<Medien ausgeschlossen>", "<Médias omis>", "<تم استبعاد الوسائط>", "\u200evideo omitted"],
+    [
+        "<Media omitted>",
+        "<Medien ausgeschlossen>",
+        "<Médias omis>",
+        "<تم استبعاد الوسائط>",
+        "\u200evideo omitted",
+        "<Без медиафайлов>",
+        "<Ficheiro não revelado>",
+        "<Media tidak disertakan>",
+        "<Média kihagyva>",
+        "<メディアなし>",
+        "<미디어 생략됨>",
+        "<המדיה הושמטה>",
+        "<Uten vedlegg>",
+    ],
 )
 def test_media_that_was_left_out_has_no_text(exported: Exported, placeholder: str) -> None:
     (item,) = exported(f"13/1/24, 10:00 - Ann: {placeholder}\n")
@@ -195,6 +223,13 @@ def test_several_lines_a_blank_one_and_times_in_the_text(exported: Exported) -> 
         ("[04/07/2024, 07:26:00] Ann: other \u200e<This message was edited>\r\n", "other", ("edited",)),
         ("[04.07.2024, 07:26:00] Ann: neu \u200e<Diese Nachricht wurde bearbeitet.>\r\n", "neu", ("edited",)),
         (
+            "[04/07/2024, 07:26:00] Ann: in any language \u200e<Ujumbe huu umehaririwa>\r\n",
+            "in any language",
+            ("edited",),
+        ),
+        ("04/07/2024, 7:25 - Ann: plan <Сообщение изменено>\n", "plan", ("edited",)),
+        ("04/07/2024, 7:25 - Ann: write <b>this one</b> <please now>\n", "write <b>this one</b> <please now>", ()),
+        (
             "04/07/2024, 7:25 - Ann: it said <This message was edited> below\n",
             "it said <This message was edited> below",
             (),
@@ -224,6 +259,8 @@ def test_the_mark_of_an_edit_is_a_flag(exported: Exported, line: str, text: str,
         ("[21.07.20, 15:04:30] Lo: \u200e<Anhang: 00000013-PHOTO.jpg>\r\n", "00000013-PHOTO.jpg", "", "photo"),
         ("21.07.20, 15:04 - Lo: my plan.pdf (file attached)\n", "my plan.pdf", "", "file"),
         ("21.07.20, 15:04 - Lo: \u200eIMG-1.mp4 (in no known language)\n", "IMG-1.mp4", "", "video"),
+        ("21.07.20, 15:04 - Lo: IMG-2.jpg (添付ファイル)\n", "IMG-2.jpg", "", "photo"),
+        ("21.07.20, 15:04 - Lo: IMG-2.jpg (file terlampir)\n", "IMG-2.jpg", "", "photo"),
         ("21.07.20, 15:04 - Lo: صورة.jpg (ملف مرفق)\n", "صورة.jpg", "", "photo"),
     ],
 )
