@@ -129,7 +129,7 @@ async def _run(library: Library, context: CallContext, name: str, args: JsonObje
     shapes = library.introspect.json_functions()
     if name in shapes:
         shape = dict(await shapes[name](context, args))
-        return Called(json.dumps(shape, ensure_ascii=False, indent=1), shape)
+        return Called(json.dumps(shape, ensure_ascii=False), shape)
     return Called(await library.introspect.functions()[name](context, args))
 
 

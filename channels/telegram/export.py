@@ -6,6 +6,7 @@ The shape is that of Telegram Desktop's JSON export ("machine-readable JSON"). I
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -197,13 +198,13 @@ def _sender(value: dict[str, Any]) -> tuple[str, str]:
 
 def _time(value: dict[str, Any], options: ExportOptions | None) -> datetime | None:
     """When it was sent: `date_unixtime`, else `date`, a wall time of the machine that exported; None for neither."""
+    with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(int(value["date_unixtime"]), UTC)
     try:
-        if "date_unixtime" in value:
-            return datetime.fromtimestamp(int(value["date_unixtime"]), UTC)
         local = datetime.fromisoformat(value["date"])
         zone = UTC if options is None else options.zone
         return (local if local.tzinfo else local.replace(tzinfo=zone)).astimezone(UTC)
-    except (KeyError, TypeError, ValueError, OverflowError, OSError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 

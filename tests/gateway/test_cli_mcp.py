@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import mcp_types as types
@@ -13,6 +14,9 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
+from agent.limits import HISTORY_ANSWER_BYTES, SESSION_SEARCH_BYTES
+from gateway.store import Store
+from tests.bench.made_up import START, new_message
 from tests.fakes.terminal import ROOT, Shell
 
 Conversation = Callable[[Client], Awaitable[Any]]
@@ -115,3 +119,27 @@ def test_a_missing_home_is_one_sentence(shell: Shell) -> None:
     said = shell("mcp")
     assert said.code == 3
     assert "hudhud init" in said.err
+
+
+def test_an_answer_is_no_longer_than_its_limit_in_the_text_either(shell: Shell) -> None:
+    shell.prepared()
+
+    async def fill() -> None:
+        store = Store(shell.home)
+        await store.open()
+        for at in range(110):
+            await store.accept(new_message("1", at, f"zebra {at} " + "\U0001f44d" * 280, START + timedelta(minutes=at)))
+        await store.close()
+
+    asyncio.run(fill())
+
+    async def talk(client: Client) -> list[types.CallToolResult]:
+        return [
+            await client.call_tool("sessions_search", {"query": "zebra", "limit": 25}),
+            await client.call_tool("sessions_history", {"session_key": "telegram:1", "limit": 110}),
+        ]
+
+    found, history = served(shell, talk)
+    assert len(text(found).encode()) <= SESSION_SEARCH_BYTES
+    assert len(text(history).encode()) <= HISTORY_ANSWER_BYTES
+    assert found.structured_content["truncated"] is history.structured_content["truncated"] is True
