@@ -112,9 +112,9 @@ class FileIndex:
         if self._look is None:
             return True
         mode = _mode(place)
-        if mode is not None and stat.S_ISREG(mode):
-            return False
         is_known = place in self._folders
+        if mode is not None and stat.S_ISREG(mode):
+            return is_known
         if mode is None:
             name = self.roots.name_of(place)
             return is_known or (name is not None and shown(name) in self._look.skipped)

@@ -86,6 +86,10 @@ def text_source_of(path: str) -> str | None:
     return "doc" if path.lower().endswith(_TEXT) else None
 
 
+_MTIME_NS_MAX = 9 * 10**18
+"""The year 2255."""
+
+
 def read_file(place: str, path: str, source: str, zone: ZoneInfo) -> IndexedFile:
     """The file at `place`, known as `path`, in its parts. Raises OSError when it cannot be read or is no file.
 
@@ -115,7 +119,13 @@ def _must_be_file(found: os.stat_result) -> None:
 
 
 def _as_found(path: str, found: os.stat_result, zone: ZoneInfo) -> tuple[int, int, int]:
-    return found.st_mtime_ns, found.st_size, _time_of(path, found.st_mtime_ns, zone)
+    changed_ns = mtime_ns(found)
+    return changed_ns, found.st_size, _time_of(path, changed_ns, zone)
+
+
+def mtime_ns(found: os.stat_result) -> int:
+    """When a file was changed, no farther from 1970 than a column holds it: a clock may have said anything."""
+    return max(-_MTIME_NS_MAX, min(found.st_mtime_ns, _MTIME_NS_MAX))
 
 
 def _sections(path: str, source: str, text: str) -> Iterator[Section]:

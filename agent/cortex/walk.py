@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from agent.cortex.roots import Root, Roots, lies_in
-from agent.cortex.sources import NOT_INDEXED, is_private_name, is_skipped
+from agent.cortex.sources import NOT_INDEXED, is_private_name, is_skipped, mtime_ns
 
 Stamp = int
 """When a file was last written (ns since 1970) plus its size in bytes: one number is compared sooner than two, and two
@@ -90,7 +90,7 @@ class _Walk:
                 except OSError:
                     self.found.gone.append(name)
                     continue
-                if stat.st_mtime_ns + stat.st_size == stamp:
+                if stat.st_mtime_ns + stat.st_size == stamp or mtime_ns(stat) + stat.st_size == stamp:
                     continue
             if is_other(entry, place, name):
                 if stamp is not None:

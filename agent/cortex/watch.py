@@ -109,7 +109,8 @@ class Watcher:
 
     async def _look(self) -> None:
         """Compares everything. The folders known so far are watched before, new ones after; then it looks again."""
-        await self._watch((await self._files.watched()).folders)
+        if self._thread is None or not self._thread.is_stale:
+            await self._watch((await self._files.watched()).folders)
         begun = time.monotonic()
         await self._files.update()
         watched = await self._files.watched()
@@ -118,7 +119,9 @@ class Watcher:
         self._looked_until = now + (now - begun) * (1 / LOOK_SHARE - 1)
         if self._thread is None:
             self._look_at = now + self._unwatched_seconds
-        elif watched.folders != self._thread.folders:
+        elif self._thread.is_stale or watched.folders != self._thread.folders:
+            if self._thread.is_stale:
+                await self._unwatch()
             self._look_at = self._looked_until
         else:
             self.settled.set()
@@ -143,7 +146,8 @@ class Watcher:
             await self._unwatch()
             self._look_at = time.monotonic() + self._unwatched_seconds
         odd, has_appeared = await asyncio.to_thread(self._odd, places)
-        if odd or has_appeared:
+        is_stale = self._thread is not None and self._thread.is_stale
+        if odd or has_appeared or is_stale:
             self.settled.clear()
             self._look_at = min(self._look_at, self._looked_until)
         now = time.monotonic()
@@ -205,7 +209,10 @@ class Watcher:
 
 
 class _WatchThread(threading.Thread):
-    """Watches some folders, none of those in them. `began` is set when it does, or cannot: then `fault` says why."""
+    """Watches some folders, none of those in them. `began` is set when it does, or cannot: then `fault` says why.
+
+    `is_stale`: one of the folders went or came anew; what is watched may be a folder that is no longer at its place.
+    """
 
     def __init__(
         self, folders: frozenset[str], loop: asyncio.AbstractEventLoop, tell: Callable[[set[str]], None]
@@ -214,6 +221,7 @@ class _WatchThread(threading.Thread):
         self.folders = folders
         self.began = asyncio.Event()
         self.fault: Exception | None = None
+        self.is_stale = False
         self._loop = loop
         self._tell = tell
         self._is_ending = threading.Event()
@@ -230,7 +238,7 @@ class _WatchThread(threading.Thread):
 
     def _run(self) -> None:
         # Here, since it costs 50 ms at the start of the program.
-        from watchfiles import watch
+        from watchfiles import Change, watch
 
         logging.getLogger("watchfiles").setLevel(logging.WARNING)
         for changes in watch(
@@ -243,6 +251,7 @@ class _WatchThread(threading.Thread):
             raise_interrupt=False,
             ignore_permission_denied=True,
         ):
+            self.is_stale |= any(place in self.folders for change, place in changes if change != Change.modified)
             self._loop.call_soon_threadsafe(self._tell, {place for _, place in changes})
 
     def is_set(self) -> bool:

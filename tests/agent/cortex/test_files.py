@@ -332,3 +332,16 @@ async def test_lines_are_numbered_as_editors_number_them(tmp_path: Path, sign: s
         transcripts = FakeTranscripts()
         await forget(library, transcripts).carry_out(await forget(library, transcripts).plan(OWNER, "notes/n.md#L5"))
         assert place.read_bytes() == f"# One\nfirst{sign}\nmore\n\nlast\n".encode()
+
+
+@pytest.mark.parametrize("seconds", [-(10**10), -(10**9), 0, 4 * 10**9, 10**11, 3 * 10**11])
+async def test_a_file_is_found_whatever_time_a_clock_gave_it(tmp_path: Path, seconds: int) -> None:
+    async with open_library(tmp_path) as library:
+        odd = library.file("notes/odd.md", "the walrus\n")
+        library.file("notes/other.md", "the seal\n")
+        os.utime(odd, (seconds, seconds))
+        await library.cortex.update_files()
+        assert await library.find("walrus") == ["file:notes/odd.md#L1"]
+        assert await library.find("seal") == ["file:notes/other.md#L1"]
+        assert await library.cortex.update_files() == 0
+        assert (await library.cortex.search(OWNER, "nothing")).hint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -81,6 +82,24 @@ async def test_new_folders_are_watched_whole_and_again_when_they_come_back(tmp_p
             (library.workspace / "journeys/2026/oslo" / name).unlink()
         (library.workspace / "journeys/2026/oslo").rmdir()
         await found(library, "tour")
+
+
+async def test_a_folder_that_comes_anew_is_watched_anew(tmp_path: Path) -> None:
+    async with watched(tmp_path) as library:
+        folder = library.workspace / "trips"
+        library.file("trips/a.md", "walrus tour")
+        await found(library, "walrus", "file:trips/a.md#L1")
+        shutil.rmtree(folder)
+        folder.write_text("a file now", encoding="utf-8")
+        await found(library, "walrus")
+        folder.unlink()
+        library.file("trips/b.md", "penguin tour")  # at once: it comes anew before anybody looks
+        await found(library, "penguin", "file:trips/b.md#L1")
+        shutil.rmtree(folder)
+        library.file("trips/c.md", "ostrich tour")
+        await found(library, "ostrich", "file:trips/c.md#L1")
+        library.file("trips/d.md", "seal tour")
+        await found(library, "seal", "file:trips/d.md#L1")
 
 
 async def test_a_folder_that_appears_later_is_watched(tmp_path: Path) -> None:
