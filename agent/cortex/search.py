@@ -199,8 +199,7 @@ class Cortex(FoldedWords):
         """What may help to answer a text. Costs the same however large the index is."""
         if viewer.session_keys == frozenset():
             return ()
-        found = await self._ask(lambda conn: lookup.candidates(conn, text, viewer.session_keys, limit), [])
-        return tuple(found)
+        return tuple(await self._ask(lambda conn: lookup.candidates(conn, text, viewer.session_keys, limit), []))
 
     async def get(self, viewer: Viewer, ref: str, limit: int) -> str:
         """What a reference names, uncut; a whole file over 12,000 characters as head and tail.

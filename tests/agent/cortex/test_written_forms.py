@@ -59,12 +59,7 @@ async def test_a_sign_within_a_word_begins_no_phrase(tmp_path: Path, text: str, 
 
 
 @pytest.mark.parametrize("unit", ["天气预报", "ประชุม", "ab-", "0-0-", "x.y_", "كتاب‌", "1,111", "2023-05-"])
-def test_a_text_without_blanks_costs_what_its_length_costs(unit: str) -> None:
-    def cost_seconds(chars: int) -> float:
-        text = unit * (chars // len(unit))
-        begin = time.process_time()
-        fold(text)
-        return time.process_time() - begin
-
-    cost_seconds(2_000)
-    assert cost_seconds(400_000) < 12 * cost_seconds(100_000) + 0.1
+def test_no_text_without_blanks_takes_long(unit: str) -> None:
+    begin = time.process_time()
+    fold(unit * (1_000_000 // len(unit)))
+    assert time.process_time() - begin < 8.0
