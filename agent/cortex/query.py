@@ -38,12 +38,14 @@ class Query:
     """`words` in the order typed, each once; `phrases` are token sequences that must occur as they are.
     `is_question`: so many words that a message beside the right one may be its answer, though it shares none.
 
-    `said`: every token of what was typed, common words too. `dates` are those typed; `only_dates`: nothing else was.
+    `said`: every token of what was typed, common words too. `signs`: its characters of unspaced scripts. `dates` are
+    those typed; `only_dates`: nothing else was.
     """
 
     words: tuple[QueryWord, ...]
     phrases: tuple[tuple[str, ...], ...] = ()
     said: frozenset[str] = frozenset()
+    signs: frozenset[str] = frozenset()
     dates: tuple[Date, ...] = ()
     only_dates: bool = False
     is_question: bool = False
@@ -57,7 +59,9 @@ def parse_query(text: str) -> Query:
     text = clean(text[:QUERY_CHARS_MAX])
     words: dict[str, QueryWord] = {}
     common: dict[str, QueryWord] = {}
+    signs: set[str] = set()
     for piece in pieces(text):
+        signs.update(piece.singles)
         tokens = [word.token for word in piece.words]
         for word in piece.words:
             kept = common if word.token in STOP_WORDS else words
@@ -77,6 +81,7 @@ def parse_query(text: str) -> Query:
         tuple(chosen.values())[:WORDS_MAX],
         tuple(tuple(phrase) for phrase in phrases if len(phrase) > 1)[:PHRASES_MAX],
         frozenset([*words, *common]),
+        frozenset(signs),
         dates,
         bool(dates) and all(word.forms[0] in written or WHOLE_JOIN in word.forms[0] for word in words.values()),
         not phrases and len(tokens_of(text)) >= ASKED_TOKENS_MIN,

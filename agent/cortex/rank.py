@@ -7,6 +7,7 @@ it, the less the farther, so that an answer is found by the words of its questio
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,6 +29,10 @@ _LENGTH_SHARE = 0.4
 _AROUND_SATURATION = 1.2
 _AROUND_LENGTH_SHARE = 0.75
 _AROUND_WEIGHT = 2.5
+_SIGNS_MIN = 4
+_SIGNLESS_SHARE = 0.35
+"""What a record keeps that has none of the characters of a query in an unspaced script; one with all of them keeps all.
+Pairs of characters that stand apart in the record, or in another order, still show in these."""
 _TOGETHER_POWER = 0.25
 """How much it counts that the words of a query are found together, by the share of their weight."""
 _ADJACENT_SHARE = 0.25
@@ -118,6 +123,7 @@ def ranked(
     average = sum(profile.length for profile in profiles.values()) / max(1, len(profiles)) or 1.0
     if periods:
         weights = [*weights, _date_it(len(weights), records, profiles, periods)]
+    shares = _sign_shares(query.signs, known)
     surroundings = _surroundings(records, profiles)
     average_around = sum(length for _, length in surroundings.values()) / max(1, len(surroundings)) or 1.0
     total = sum(weights) or 1.0
@@ -139,6 +145,8 @@ def ranked(
         merit = _merit(record, profile, record.sender in people)
         if asks_time and profile.names_time:
             merit *= _TIME_LIFT
+        if shares:
+            merit *= _SIGNLESS_SHARE + (1 - _SIGNLESS_SHARE) * shares.get(record.id, 0.0)
         score = (own + _AROUND_WEIGHT * around) * together**_TOGETHER_POWER * merit
         if score > 0:
             scored.append((round(score, 6), record))
@@ -245,6 +253,17 @@ def _surroundings(records: Sequence[Record], profiles: Mapping[int, _Profile]) -
         run.append(record)
     found.update(_faded(run, profiles))
     return found
+
+
+def _sign_shares(signs: frozenset[str], records: Sequence[Record]) -> dict[int, float]:
+    """By record id the share of these characters that it holds, rare ones counting more; empty for a short query."""
+    if len(signs) < _SIGNS_MIN:
+        return {}
+    held = {record.id: signs.intersection(record.text) for record in records}
+    holding = Counter(sign for found in held.values() for sign in found)
+    weights = {sign: idf(len(records), holding[sign]) for sign in signs}
+    total = sum(weights.values()) or 1.0
+    return {id_: sum([weights[sign] for sign in found]) / total for id_, found in held.items()}
 
 
 def _date_it(

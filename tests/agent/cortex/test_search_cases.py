@@ -234,3 +234,10 @@ async def test_scores_of_another_kind_are_mixed_with_those_of_the_words(tmp_path
         assert refs({birds: 0.4, kite: 1.0}) == ["b#1", "a#1", "c#1"]
         assert "c#1" not in refs({birds: 1.0}, chat="1")
         reader.close()
+
+
+async def test_characters_that_stand_apart_count_where_words_are_not_spaced(tmp_path: Path) -> None:
+    async with open_library(tmp_path) as library:
+        await library.say("天气不好，我们改天再说吧，大家都同意了", conversation="one")
+        apart = await library.say("明日出门记得看天气，海边有风，要带厚衣服", conversation="two")
+        assert (await library.find("明天海边的天气怎么样"))[0] == apart
