@@ -18,9 +18,6 @@ from heartbeat.headings import BadSchedule, parse_clock, parse_duration, parse_s
 from heartbeat.limits import NAME_CHARS_MAX
 from heartbeat.types import Fault, Job, Kind, Parsed
 
-HONOURED = frozenset({"name", "zone", "target", "tools", "grace", "catchup"})
-"""The markers this version acts on. A job with another one is off, so that no wish is silently ignored."""
-
 _HEADING = re.compile(r" {0,3}##(?!#)[ \t]*(.*?)(?:[ \t]+#+)?[ \t]*")
 _MARKER = re.compile(r" {0,3}([^\W\d_][\w-]*)[ \t]*:(?!//)(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
@@ -36,7 +33,7 @@ class _Section:
     body: list[tuple[int, str, bool]] = field(default_factory=list[tuple[int, str, bool]])
 
 
-def parse_heartbeat(text: str, honoured: frozenset[str] = HONOURED) -> Parsed:
+def parse_heartbeat(text: str) -> Parsed:
     """All sound jobs and all faults of a heartbeat.md, in file order; a fault stops no other job."""
     sections, faults = _sections(text)
     jobs: list[Job] = []
@@ -46,7 +43,7 @@ def parse_heartbeat(text: str, honoured: frozenset[str] = HONOURED) -> Parsed:
         seen[section.heading.casefold()] += 1
         ordinal = seen[section.heading.casefold()]
         own_name = section.heading if ordinal == 1 else f"{section.heading} #{ordinal}"
-        job = _job(section, own_name, honoured)
+        job = _job(section, own_name)
         if isinstance(job, Job) and job.name.casefold() in taken:
             reason = f"the name `{job.name}` belongs to the job in line {taken[job.name.casefold()]}"
             job = Fault(own_name, section.heading, section.line, reason)
@@ -65,6 +62,27 @@ def read_marker(word: str, value: str) -> dict[str, Any]:
     if not value:
         raise BadSchedule(f"`{word}:` is empty")
     return _MARKERS[word](value)
+
+
+Lines = list[tuple[int, str]]
+
+
+def lines_of_job(text: str, line: int) -> tuple[Lines, Lines]:
+    """The visible lines, with their numbers, of the job whose heading stands in `line`: its head (heading and
+    markers), and its instruction without the empty lines and rules around it."""
+    section = next(one for one in _sections(text)[0] if one.line == line)
+    head: Lines = [(line, re.split(r"\r\n|\r|\n", text)[line - 1])]
+    body: Lines = []
+    in_head = True
+    for number, shown, in_fence in section.body:
+        in_head = in_head and not in_fence and bool(shown.strip())
+        in_head = in_head and _MARKER.fullmatch(strip_marks(shown)) is not None
+        (head if in_head else body).append((number, shown))
+    while body and _is_empty(body[0][1]):
+        body.pop(0)
+    while body and _is_empty(body[-1][1]):
+        body.pop()
+    return head, body
 
 
 def _sections(text: str) -> tuple[list[_Section], list[Fault]]:
@@ -124,7 +142,7 @@ def _without_comments(raw: str, number: int, comment_line: int) -> tuple[str | N
     return (None if touched and not kept.strip() else kept), comment_line
 
 
-def _job(section: _Section, own_name: str, honoured: frozenset[str]) -> Job | Fault:
+def _job(section: _Section, own_name: str) -> Job | Fault:
     line = section.line
     try:
         schedule = parse_schedule(section.heading)
@@ -142,8 +160,6 @@ def _job(section: _Section, own_name: str, honoured: frozenset[str]) -> Job | Fa
             fields |= read_marker(word, found[2].strip())
             if word in words:
                 raise BadSchedule(f"`{word}:` stands here a second time")
-            if word not in honoured:
-                raise BadSchedule(f"this version does not act on `{word}:`; the job is off until the line is removed")
             words.add(word)
     except BadSchedule as error:
         return Fault(own_name or "(no heading)", section.heading, line, str(error))
@@ -160,16 +176,16 @@ def _job(section: _Section, own_name: str, honoured: frozenset[str]) -> Job | Fa
 
 def _trimmed(lines: list[str]) -> str:
     """The text without blank lines and rules (`---`) at its ends: those only separate jobs."""
-
-    def is_empty(line: str) -> bool:
-        return not line.strip() or _RULE.fullmatch(line) is not None
-
     first, last = 0, len(lines)
-    while first < last and is_empty(lines[first]):
+    while first < last and _is_empty(lines[first]):
         first += 1
-    while last > first and is_empty(lines[last - 1]):
+    while last > first and _is_empty(lines[last - 1]):
         last -= 1
     return "\n".join(lines[first:last]).rstrip()
+
+
+def _is_empty(line: str) -> bool:
+    return not line.strip() or _RULE.fullmatch(line) is not None
 
 
 def _name(value: str) -> dict[str, Any]:
@@ -223,6 +239,14 @@ def _words(field_name: str) -> Callable[[str], dict[str, Any]]:
     return read
 
 
+def _files(value: str) -> dict[str, Any]:
+    files = _words("files")(value)
+    for path in files["files"]:
+        if path.startswith(("/", "~")) or "\\" in path or ".." in path.split("/"):
+            raise BadSchedule(f"`{path}` leaves the workspace; write a path in it, such as files/plan.md")
+    return files
+
+
 def _model(value: str) -> dict[str, Any]:
     return {"model": value}
 
@@ -234,8 +258,8 @@ _MARKERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "grace": _grace,
     "catchup": _one_of("catchup", {"once": "once", "skip": "skip"}),
     "quiet": _quiet,
-    "urgent": _one_of("urgent", {"yes": True, "no": False}),
+    "urgent": _one_of("urgent", {"yes": True, "no": False, "نعم": True, "لا": False}),
     "tools": _words("tools"),
-    "files": _words("files"),
+    "files": _files,
     "model": _model,
 }

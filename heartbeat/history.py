@@ -25,9 +25,10 @@ class RunHistory:
         self._path = path
         self._zone = zone
 
-    def append(self, run: Run) -> None:
-        """Adds the line of a run that has ended. One that cannot be written is made up at the next start."""
-        self._write([self.line(run)])
+    def append(self, *runs: Run) -> None:
+        """Adds the lines of runs that have ended. What cannot be written is made up at the next start."""
+        if runs:
+            self._write([self.line(run) for run in runs])
 
     def make_up(self, runs: Iterable[Run]) -> None:
         """Adds the lines of those `runs` that ended after the last line was written.

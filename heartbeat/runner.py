@@ -8,37 +8,41 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from heartbeat.board import Board, Watched
 from heartbeat.history import RunHistory
 from heartbeat.limits import (
-    GRACE_SECONDS_DEFAULT,
+    LONG_ABSENCE_SECONDS,
+    MISSED_LINES_MAX,
     MISSED_ROWS_MAX,
     PUNCTUAL_SECONDS,
     RETRY_SECONDS,
     STOP_SECONDS_MAX,
     TICK_SECONDS,
 )
-from heartbeat.schedule import due_between, job_zone, next_due
+from heartbeat.schedule import due_between
 from heartbeat.types import (
     CannotRun,
-    Catchup,
+    Defaults,
     DueRun,
-    Fault,
+    Herald,
     Job,
     JobSource,
     JobState,
-    Once,
+    Key,
+    Kind,
+    Missed,
     Outcome,
     Run,
     RunQueue,
     RunStore,
     Startup,
     Timer,
-    UnknownJob,
+    filled,
     run_key,
 )
 
@@ -50,32 +54,16 @@ STILL_RUNNING = "still running"
 NOTHING_TO_DO = "the instruction is empty"
 BROKE_OFF = "the gateway stopped before the run began"
 LEFT_THE_QUEUE = "taken out of the queue"
-
-
-@dataclass(slots=True)
-class _Watched:
-    """A job under watch. All its due times up to `settled` have their row; `next_at` is the next one.
-
-    `timing` is what decides the due times, as written: where it changes, the job counts as first seen anew.
-    """
-
-    job: Job
-    zone: ZoneInfo
-    timing: str
-    first_seen: datetime
-    settled: datetime
-    next_at: datetime | None = None
+SWITCHED_OFF = "switched off"
+LONG_ABSENCE = timedelta(seconds=LONG_ABSENCE_SECONDS)
 
 
 class Runner:
-    """Watches one source of jobs by the wall clock and a timer.
-
-    `target` and `grace_seconds` and `catchup` count where a job names none. `now` gives aware times.
-    """
+    """Watches all sources of jobs by the wall clock and a timer. `now` gives aware times."""
 
     def __init__(
         self,
-        source: JobSource,
+        sources: Sequence[JobSource],
         store: RunStore,
         queue: RunQueue,
         history: RunHistory,
@@ -83,40 +71,31 @@ class Runner:
         *,
         zone: ZoneInfo,
         now: Callable[[], datetime],
-        target: str = "owner",
-        grace_seconds: float = GRACE_SECONDS_DEFAULT,
-        catchup: Catchup = "once",
+        defaults: Defaults = Defaults(),  # noqa: B008 - a frozen value
+        herald: Herald | None = None,
     ) -> None:
-        self._source = source
+        self.board = Board(sources, store, zone)
         self._store = store
         self._queue = queue
         self._history = history
         self._timer = timer
         self._zone = zone
         self._now = now
-        self._target = target
-        self._grace_seconds = grace_seconds
-        self._catchup: Catchup = catchup
-        self._watched: dict[str, _Watched] = {}
-        self._faults: tuple[Fault, ...] = ()
-        self._active: dict[str, datetime] = {}
+        self.defaults = defaults
+        self._herald = herald
+        self._missed: list[Missed] = []
+        self._active: dict[Key, datetime] = {}
         self._alarms: dict[str, datetime] = {}
         self._timer_runs = False
-        self._is_stale = True
         self._begun_at: datetime | None = None
         self._looked_at: datetime | None = None
         self._lock = asyncio.Lock()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """What is wrong with the file as it was last read."""
-        return self._faults
-
     def start(self) -> None:
         """Begins to watch, in a task of its own; what came due meanwhile is settled there first."""
-        self._task = asyncio.create_task(self._watch(), name=f"clock {self._source.kind}")
+        self._task = asyncio.create_task(self._watch(), name="clock")
 
     async def stop(self) -> None:
         """Ends the watch; a run that is just being handed over is waited for shortly."""
@@ -147,9 +126,9 @@ class Runner:
             return await self._look()
 
     async def reload(self) -> None:
-        """Reads the file now, changed or not. Raises what the store raises."""
+        """Reads the files now, changed or not. Raises what the store raises."""
         async with self._lock:
-            await self._read(self._clock())
+            await self.board.read(self._clock(), all_of_it=True)
             await self._set_alarms()
 
     def _clock(self) -> datetime:
@@ -159,16 +138,20 @@ class Runner:
 
     async def _look(self) -> bool:
         now = self._clock()
-        if await self._contained("The jobs could not be read or their state written", self._prepare(now)) is not None:
+        if await self.contained("The jobs could not be read or their state written", self._prepare(now)) is not None:
             return False
         good = True
-        for watched in list(self._watched.values()):
+        for watched in list(self.board.watched.values()):
             if watched.next_at is not None and watched.next_at <= now:
                 what = f"A due time of `{watched.job.name}` could not be settled"
-                good = await self._contained(what, self._settle(watched, now)) is None and good
-        return await self._contained("An alarm could not be set", self._set_alarms()) is None and good
+                good = await self.contained(what, self._settle(watched, now)) is None and good
+        if self._herald is not None:
+            missed, self._missed = self._missed, []
+            if await self.contained("The owner could not be told", self._herald.looked(now, missed)) is not None:
+                self._missed = missed  # at the next look
+        return await self.contained("An alarm could not be set", self._set_alarms()) is None and good
 
-    async def _contained(self, what: str, step: Awaitable[None]) -> str | None:
+    async def contained(self, what: str, step: Awaitable[None]) -> str | None:
         """Awaits one step of one run; a failure is logged, its reason returned, and stops nothing else."""
         try:
             await step
@@ -178,72 +161,55 @@ class Runner:
         return None
 
     async def _prepare(self, now: datetime) -> None:
-        """Brings the watched jobs up to date with the file and the clock."""
+        """Brings the watched jobs up to date with the files and the clock."""
         if self._begun_at is None:
             await self._begin(now)
-        elif self._is_stale or self._source.changed():
-            await self._read(now)
+        else:
+            await self.board.read(now)
         if self._looked_at is not None and now < self._looked_at - timedelta(seconds=PUNCTUAL_SECONDS):
-            for watched in self._watched.values():  # the clock was set back
-                self._plan(watched, now)
+            for watched in self.board.watched.values():  # the clock was set back
+                self.board.plan(watched, now)
         self._looked_at = now
 
     async def _begin(self, now: datetime) -> None:
         """The first look: takes up what the last process left, and looks back to where its rows end."""
-        kind = self._source.kind
-        await self._read(now)
-        latest = await self._store.latest(kind, now)
-        await self._take_up(now)
-        self._history.make_up(await self._store.history(MISSED_ROWS_MAX))
+        await self.board.read(now, all_of_it=True)
+        latest: dict[Key, Run] = {}
+        for kind in self.board.kinds:
+            latest |= {(kind, job): run for job, run in (await self._store.latest(kind, now)).items()}
+            await self._take_up(kind, now)
+        self._history.make_up(await self._store.history(MISSED_LINES_MAX))
         self._begun_at = now
-        for name, watched in self._watched.items():
-            last = latest.get(name)
+        for key, watched in self.board.watched.items():
+            last = latest.get(key)
             known = [watched.first_seen] if last is None else [watched.first_seen, last.due_at]
             # A time to come was written under a clock that went wrong.
-            self._plan(watched, max((at for at in known if at <= now), default=now))
+            self.board.plan(watched, max((at for at in known if at <= now), default=now))
             if isinstance(watched.job.schedule, Startup):
                 watched.next_at = now
 
-    async def _take_up(self, now: datetime) -> None:
+    async def _take_up(self, kind: Kind, now: datetime) -> None:
         """Rows that were claimed and never ended: still in the queue, ended there unseen, or never handed over."""
-        for run in await self._store.unfinished(self._source.kind):
-            state = await self._queue.state(run.kind, run_key(run.job, run.due_at))
-            watched = self._watched.get(run.job)
+        for run in await self._store.unfinished(kind):
+            key: Key = (kind, run.job)
+            state = await self._queue.state(kind, run_key(run.job, run.due_at))
+            watched = self.board.watched.get(key)
             late_seconds = (now - run.due_at).total_seconds()
             if state == "open":
-                self._active[run.job] = run.due_at
+                self._active[key] = run.due_at
             elif state != "unknown":
-                await self.finished(run.job, run.due_at, state)
+                await self.finished(key, run.due_at, state)
             elif watched is None or late_seconds > self._allowed_seconds(watched.job):
-                await self.finished(run.job, run.due_at, "interrupted", BROKE_OFF)
+                await self.finished(key, run.due_at, "interrupted", BROKE_OFF)
             else:
-                await self._hand_over(watched.job, run.due_at, late_seconds)
-
-    async def _read(self, now: datetime) -> None:
-        """Loads the file. A job whose timing is unchanged stays under watch as it was."""
-        self._is_stale = True
-        parsed = self._source.load()
-        if parsed.faults != self._faults:
-            for fault in parsed.faults:
-                _log.warning("%s: `%s` is off: %s", self._source.kind, fault.name, fault)
-        self._faults = parsed.faults
-        zones = {job.name: job_zone(job, self._zone) for job in parsed.jobs}
-        timings = {job.name: f"{job.heading} @{zones[job.name].key}" for job in parsed.jobs}
-        first_seen = await self._store.seen(self._source.kind, timings, now)
-        watched: dict[str, _Watched] = {}
-        for job in parsed.jobs:
-            name, old = job.name, self._watched.get(job.name)
-            watched[name] = _Watched(job, zones[name], timings[name], first_seen.get(name, now), now)
-            self._plan(watched[name], old.settled if old is not None and old.timing == timings[name] else now)
-        self._watched = watched
-        self._is_stale = False
-
-    def _plan(self, watched: _Watched, settled: datetime) -> None:
-        watched.settled = settled
-        watched.next_at = next_due(watched.job, settled, self._zone, watched.first_seen)
+                await self._hand_over(DueRun(watched.job, run.due_at, late_seconds, self._target(watched.job)))
 
     async def _set_alarms(self) -> None:
-        wanted = {name: watched.next_at for name, watched in self._watched.items() if watched.next_at is not None}
+        wanted = {
+            f"{kind}:{name}": watched.next_at
+            for (kind, name), watched in self.board.watched.items()
+            if watched.next_at is not None
+        }
         if wanted and not self._timer_runs and self._task is not None:
             await self._timer.start(self._wake.set)
             self._timer_runs = True
@@ -256,145 +222,166 @@ class Runner:
                 self._timer.set(name, at)
         self._alarms = wanted
 
-    async def _settle(self, watched: _Watched, now: datetime) -> None:
+    async def _settle(self, watched: Watched, now: datetime) -> None:
         """Gives each due time up to `now` its row: the latest may run, earlier ones were missed."""
         job = watched.job
-        if isinstance(job.schedule, Startup):
-            dues = [watched.next_at or now]
-        else:
-            dues = due_between(job, watched.settled, now, self._zone, watched.first_seen, MISSED_ROWS_MAX + 1)
-        for due_at in dues[:-1]:
-            await self._leave(job, due_at, now, "missed", self._why_missed(due_at))
-        for due_at in dues[-1:]:
-            await self._due(job, due_at, now)
-        self._plan(watched, now)
+        dues = await self._dues(watched, now)
+        if job.key in self.board.off:
+            await self._leave(job, dues, now, "skipped", SWITCHED_OFF)
+        elif dues:
+            # The last row comes last: a start after a kill looks back to it.
+            await self._miss(job, dues[:-1], now)
+            if not await self._due(job, dues[-1], now):
+                await self._miss(job, dues[-1:], now)
+                if job.kind != "built-in":
+                    self._missed.append(Missed(job, len(dues), dues[-1], self._why_missed(dues[-1])))
+        self.board.plan(watched, now)
 
-    async def _due(self, job: Job, due_at: datetime, now: datetime) -> None:
+    async def _dues(self, watched: Watched, now: datetime) -> list[datetime]:
+        job = watched.job
+        if isinstance(job.schedule, Startup):
+            return [watched.next_at or now]
+        count = (job, watched.settled, now, self._zone, watched.first_seen, MISSED_ROWS_MAX + 1)
+        if now - watched.settled > LONG_ABSENCE:
+            return await asyncio.to_thread(due_between, *count)
+        return due_between(*count)
+
+    async def _due(self, job: Job, due_at: datetime, now: datetime) -> bool:
+        """Runs the job, or says in its row why not; False when it is too late for it."""
         late_seconds = (now - due_at).total_seconds()
         if late_seconds > self._allowed_seconds(job):
-            await self._leave(job, due_at, now, "missed", self._why_missed(due_at))
-        elif not job.instruction:
-            await self._leave(job, due_at, now, "skipped", NOTHING_TO_DO)
+            return False
+        if not job.instruction:
+            await self._leave(job, [due_at], now, "skipped", NOTHING_TO_DO)
         elif await self._still_runs(job):
-            await self._leave(job, due_at, now, "skipped", STILL_RUNNING)
+            await self._leave(job, [due_at], now, "skipped", STILL_RUNNING)
+        elif reason := await self._over_limit(job, now):
+            await self._leave(job, [due_at], now, "skipped", reason)
         elif await self._store.claim(job.name, job.kind, due_at, late_seconds, now):
-            await self._hand_over(job, due_at, late_seconds)
+            await self._hand_over(DueRun(job, due_at, late_seconds, self._target(job)))
+        return True
+
+    async def _over_limit(self, job: Job, now: datetime) -> str:
+        """Which limit of the owner's day is reached; empty: none. It is counted on disk."""
+        runs_max, tokens_max = self.defaults.daily_runs, self.defaults.daily_tokens
+        if job.kind == "built-in" or not (runs_max or tokens_max):
+            return ""
+        midnight = now.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        runs, tokens = await self._store.spent_since(midnight.astimezone(UTC))
+        if runs_max and runs >= runs_max:
+            return f"over today's limit of {runs_max} runs"
+        return f"over today's limit of {tokens_max:,} tokens" if tokens_max and tokens >= tokens_max else ""
 
     async def _still_runs(self, job: Job) -> bool:
         """Whether an earlier run of this job is under way. One that left the queue unheard is ended here."""
-        due_at = self._active.get(job.name)
+        due_at = self._active.get(job.key)
         if due_at is None:
             return False
         state = await self._queue.state(job.kind, run_key(job.name, due_at))
         if state == "open":
             return True
         reason = LEFT_THE_QUEUE if state == "unknown" else ""
-        await self.finished(job.name, due_at, "interrupted" if state == "unknown" else state, reason)
+        await self.finished(job.key, due_at, "interrupted" if state == "unknown" else state, reason)
         return False
+
+    async def _miss(self, job: Job, dues: Sequence[datetime], now: datetime) -> None:
+        """Rows of due times when nobody was there, each with its reason."""
+        begun_at = self._begun_at or now
+        await self._leave(job, [due for due in dues if due < begun_at], now, "missed", WAS_DOWN)
+        await self._leave(job, [due for due in dues if due >= begun_at], now, "missed", WAS_ASLEEP)
 
     def _why_missed(self, due_at: datetime) -> str:
         return WAS_DOWN if self._begun_at is not None and due_at < self._begun_at else WAS_ASLEEP
 
     def _allowed_seconds(self, job: Job) -> float:
         """How late a run of this job may begin."""
-        if (job.catchup or self._catchup) == "skip":
+        if (job.catchup or self.defaults.catchup) == "skip":
             return PUNCTUAL_SECONDS
-        grace_seconds = self._grace_seconds if job.grace_seconds is None else job.grace_seconds
+        grace_seconds = self.defaults.grace_seconds if job.grace_seconds is None else job.grace_seconds
         return max(grace_seconds, PUNCTUAL_SECONDS)
 
-    async def _hand_over(self, job: Job, due_at: datetime, late_seconds: float) -> str | None:
+    def _target(self, job: Job) -> str:
+        return job.target or self.defaults.target
+
+    async def _hand_over(self, run: DueRun) -> str | None:
         """Puts a claimed run into the queue; on failure ends its row and returns the reason."""
-        self._active[job.name] = due_at
-        run = DueRun(job, due_at, late_seconds, job.target or self._target)
-        failure = await self._contained(f"The run of `{job.name}` did not reach the queue", self._queue.submit(run))
+        job = run.job
+        self._active[job.key] = run.due_at
+        failure = await self.contained(f"The run of `{job.name}` did not reach the queue", self._queue.submit(run))
         if failure is not None:
             failure = f"did not reach the queue: {failure}"
-            await self.finished(job.name, due_at, "error", failure)
+            await self.finished(job.key, run.due_at, "error", failure)
         return failure
 
-    async def _leave(self, job: Job, due_at: datetime, now: datetime, outcome: Outcome, reason: str) -> None:
-        """The row and the line of a due time that does not run."""
-        if await self._store.skip(job.name, job.kind, due_at, outcome, reason, now):
-            self._history.append(Run(job.name, job.kind, due_at, None, now, outcome, 0.0, reason))
+    async def _leave(self, job: Job, dues: Sequence[datetime], now: datetime, outcome: Outcome, reason: str) -> None:
+        """The rows of due times that do not run, and their lines. What the owner switched off, and the program's own
+        jobs, have no lines."""
+        if not dues:
+            return
+        written = await self._store.skip(job.name, job.kind, dues, outcome, reason, now)
+        if job.kind == "built-in" or reason == SWITCHED_OFF:
+            return
+        runs = [Run(job.name, job.kind, due, None, now, outcome, 0.0, reason) for due in written]
+        earlier, runs = runs[:-MISSED_LINES_MAX], runs[-MISSED_LINES_MAX:]
+        if earlier:
+            since = earlier[0].due_at.astimezone(self._zone)
+            note = f"{len(earlier):,} times since {since:%Y-%m-%d %H:%M}: {reason}"
+            runs.insert(0, replace(earlier[-1], reason=note))
+        self._history.append(*runs)
 
     async def finished(
-        self, job: str, due_at: datetime, outcome: Outcome, note: str = "", conversation: str | None = None
+        self, key: Key, due_at: datetime, outcome: Outcome, note: str = "", conversation: str | None = None
     ) -> None:
         """The turn of this run has ended: ends its row and writes its line. A second call changes nothing."""
-        if self._active.get(job) == due_at:
-            del self._active[job]
-        run = await self._store.finish(job, due_at, outcome, note, conversation, self._clock())
-        if run is not None:
+        if self._active.get(key) == due_at:
+            del self._active[key]
+        kind, job = key
+        run = await self._store.finish(job, kind, due_at, outcome, note, conversation, self._clock())
+        if run is not None and (kind != "built-in" or note):
             self._history.append(run)
 
     async def list(self) -> tuple[JobState, ...]:
-        """All jobs in file order, the faulty ones after them."""
-        kind = self._source.kind
-        latest = await self._store.latest(kind, self._clock())
-        states = [
-            JobState(
-                name=name,
-                kind=kind,
-                schedule=watched.job.heading,
-                zone=watched.zone.key,
-                enabled=True,
-                next_at=None if watched.next_at is None else watched.next_at.astimezone(watched.zone),
-                last=latest.get(name),
-                fault=_past(watched, latest.get(name)),
-            )
-            for name, watched in self._watched.items()
-        ]
-        states += [
-            JobState(fault.name, kind, fault.heading, self._zone.key, False, None, latest.get(fault.name), str(fault))
-            for fault in self._faults
-        ]
-        return tuple(states)
+        """All jobs in file order, the faulty ones of each kind after the sound ones."""
+        return await self.board.states(self._clock())
 
     def next(self, name: str | None = None, n: int = 5) -> tuple[tuple[str, datetime], ...]:
-        """The next `n` due times of one job, or of all together, as (name, time in the job's zone).
+        """See Board.next. Raises UnknownJob."""
+        return self.board.next(name, n)
 
-        Raises UnknownJob.
-        """
-        found: list[tuple[str, datetime]] = []
-        for watched in self._watched.values() if name is None else (self._named(name),):
-            due = watched.next_at
-            for _ in range(n):
-                if due is None:
-                    break
-                found.append((watched.job.name, due.astimezone(watched.zone)))
-                due = next_due(watched.job, due, self._zone, watched.first_seen)
-        return tuple(sorted(found, key=lambda pair: pair[1])[:n])
+    def coming(self, job: Job, n: int) -> tuple[datetime, ...]:
+        """The next `n` due times of a job that is not under watch, in its zone."""
+        return self.board.coming(job, self._clock(), n)
 
-    async def run_now(self, name: str) -> DueRun:
+    async def run_now(self, name: str, kind: Kind | None = None, arguments: Mapping[str, str] | None = None) -> DueRun:
         """Starts a run by hand, due this moment; returns when it is in the queue.
 
-        Raises UnknownJob, and CannotRun when it is running already, has no instruction, or was not taken.
+        Raises UnknownJob, and CannotRun when it is running already, has no instruction, lacks an argument, or was not
+        taken.
         """
         async with self._lock:
             await self._look()
-            job = self._named(name).job
+            job = self.board.find(name, kind).job
             if not job.instruction:
                 raise CannotRun(f"`{job.name}` cannot run: {NOTHING_TO_DO}.")
+            filled(job, arguments or {})
             now = self._clock()
-            if await self._still_runs(job) or not await self._store.claim(job.name, job.kind, now, 0.0, now):
+            if await self._still_runs(job):
                 raise CannotRun(f"`{job.name}` is {STILL_RUNNING}.")
-            reason = await self._hand_over(job, now, 0.0)
+            while not await self._store.claim(job.name, job.kind, now, 0.0, now, by_hand=True):
+                now += timedelta(milliseconds=1)  # a due time of its own has this very moment
+            run = DueRun(job, now, 0.0, self._target(job), arguments or {})
+            reason = await self._hand_over(run)
             if reason is not None:
                 raise CannotRun(f"`{job.name}` {reason}.")
-            return DueRun(job, now, 0.0, job.target or self._target)
+            return run
 
-    def tools(self, name: str) -> tuple[str, ...]:
-        """The tools that a job's `tools:` line lets it use unasked."""
-        return self._watched[name].job.tools if name in self._watched else ()
+    async def switch(self, name: str, on: bool, kind: Kind | None = None) -> None:
+        """Switches a job on or off without touching its file. Raises UnknownJob."""
+        async with self._lock:
+            await self.board.read(self._clock())
+            await self.board.switch(self.board.find(name, kind).job.key, on)
 
-    def _named(self, name: str) -> _Watched:
-        if name not in self._watched:
-            raise UnknownJob(name)
-        return self._watched[name]
-
-
-def _past(watched: _Watched, last: Run | None) -> str | None:
-    """A `Once` whose time had passed before it was seen will never run: say so."""
-    if isinstance(watched.job.schedule, Once) and watched.next_at is None and last is None:
-        return f"line {watched.job.line}: this time had passed when the job was first seen; it does not run"
-    return None
+    def job(self, kind: Kind, name: str) -> Job | None:
+        """The job as it stands now; None when there is none."""
+        watched = self.board.watched.get((kind, name))
+        return None if watched is None else watched.job

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from heartbeat.types import Calendar, Days, Interval, Job, Once, Schedule, Startup
+from heartbeat.types import ByHand, Calendar, Days, Interval, Job, Once, Schedule, Startup
 
 _DAY = timedelta(days=1)
 _SECOND = timedelta(seconds=1)
@@ -56,7 +56,7 @@ def job_zone(job: Job, default: ZoneInfo) -> ZoneInfo:
 
 def _next(schedule: Schedule, after: datetime, zone: ZoneInfo, seen: datetime) -> datetime | None:
     match schedule:
-        case Startup():
+        case Startup() | ByHand():
             return None
         case Once(at):
             due = _instant(at, zone)

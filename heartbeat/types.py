@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from typing import Literal, Protocol
 
-Kind = Literal["heartbeat", "procedure"]
+from heartbeat.limits import GRACE_SECONDS_DEFAULT
+
+Kind = Literal["heartbeat", "procedure", "built-in"]
+KINDS: tuple[Kind, ...] = ("heartbeat", "procedure", "built-in")
+"""In the order in which a bare name is looked up."""
 Outcome = Literal["ok", "error", "skipped", "missed", "interrupted"]
 Catchup = Literal["once", "skip"]
 
@@ -51,16 +55,29 @@ class Calendar:
     real_time: bool = False
 
 
-Schedule = Startup | Once | Interval | Days | Calendar
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """Never due by itself."""
+
+
+Schedule = Startup | Once | Interval | Days | Calendar | ByHand
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A blank in the instruction of a procedure, written `{name}`. `default` None: it must be given."""
+
+    name: str
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One job as it stands in its file.
 
-    `name` identifies it, `heading` is the schedule as written, `line` where it stands (from 1). The rest are its
-    marker lines; None means that the settings decide. `zone` is an IANA name that exists. `target` is `owner`,
-    `none` or `<channel>:<chat>`.
+    `name` and `kind` identify it, `heading` is the schedule as written, `line` where it stands (from 1). The rest are
+    its marker lines; None means that the settings decide. `zone` is an IANA name that exists. `target` is `owner`,
+    `none` or `<channel>:<chat>`. `title` and `arguments` are a procedure's.
     """
 
     name: str
@@ -78,6 +95,16 @@ class Job:
     tools: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     model: str | None = None
+    title: str = ""
+    arguments: tuple[Argument, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        return self.kind, self.name
+
+
+Key = tuple[Kind, str]
+"""Which job: a heartbeat job and a procedure may share a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +115,10 @@ class Fault:
     heading: str
     line: int
     reason: str
+    file: str = ""
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.reason}"
+        return f"{self.file} line {self.line}: {self.reason}" if self.file else f"line {self.line}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +133,7 @@ class Parsed:
 class Run:
     """The row of one due time. `outcome` and `ended_at` are None while it runs; skipped and missed never started.
 
-    Times are aware UTC. (job, due_at) is unique; due times are whole milliseconds.
+    Times are aware UTC. (kind, job, due_at) is unique; due times are whole milliseconds.
     """
 
     job: str
@@ -128,11 +156,31 @@ class DueRun:
     due_at: datetime
     late_seconds: float
     target: str
+    arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def instruction(self) -> str:
+        """What to do, with the arguments filled in."""
+        return filled(self.job, self.arguments)
 
     @property
     def key(self) -> str:
         """The name of this due time in the queue."""
         return run_key(self.job.name, self.due_at)
+
+
+def filled(job: Job, given: Mapping[str, str]) -> str:
+    """The instruction with its arguments. Raises CannotRun for one that is lacking or that there is not."""
+    known = {argument.name: argument.default for argument in job.arguments}
+    for name in given.keys() - known.keys():
+        takes = f"it takes {', '.join(known)}" if known else "it takes none"
+        raise CannotRun(f"`{job.name}` has no argument `{name}`; {takes}.")
+    values = {name: given.get(name, default) for name, default in known.items()}
+    lacking = [name for name, value in values.items() if value is None]
+    if lacking:
+        raise CannotRun(f"`{job.name}` needs {', '.join(lacking)}; write for example {lacking[0]}=...")
+    # In one pass: what stands in a value is not filled in again.
+    return re.sub(r"\{([^{}\s]+)\}", lambda blank: values.get(blank[1]) or blank[0], job.instruction)
 
 
 def run_key(job: str, due_at: datetime) -> str:
@@ -180,16 +228,27 @@ class RunStore(Protocol):
         """
         ...
 
-    async def claim(self, job: str, kind: Kind, due_at: datetime, late_seconds: float, now: datetime) -> bool:
+    async def claim(
+        self, job: str, kind: Kind, due_at: datetime, late_seconds: float, now: datetime, *, by_hand: bool = False
+    ) -> bool:
         """Writes the row of a run that begins now; False, and nothing written, when that due time has a row."""
         ...
 
-    async def skip(self, job: str, kind: Kind, due_at: datetime, outcome: Outcome, reason: str, now: datetime) -> bool:
-        """Writes the row of a due time that does not run (`ended_at` = `now`); False when it has a row already."""
+    async def skip(
+        self, job: str, kind: Kind, dues: Sequence[datetime], outcome: Outcome, reason: str, now: datetime
+    ) -> Sequence[datetime]:
+        """Writes the rows of due times that do not run (`ended_at` = `now`); those that had no row yet."""
         ...
 
     async def finish(
-        self, job: str, due_at: datetime, outcome: Outcome, reason: str, conversation: str | None, now: datetime
+        self,
+        job: str,
+        kind: Kind,
+        due_at: datetime,
+        outcome: Outcome,
+        reason: str,
+        conversation: str | None,
+        now: datetime,
     ) -> Run | None:
         """Ends the open row and returns it; None, and nothing changed, when there is no open row of that due time."""
         ...
@@ -203,8 +262,18 @@ class RunStore(Protocol):
         ...
 
     async def history(self, limit: int) -> Sequence[Run]:
-        """The newest rows of all kinds by due time, newest first."""
+        """The newest rows by due time, newest first; of built-in jobs only those that have something to tell."""
         ...
+
+    async def spent_since(self, since: datetime) -> tuple[int, int]:
+        """Runs that the clock itself started since a time (built-in jobs not counted), and the tokens of all runs."""
+        ...
+
+    async def switched_off(self) -> frozenset[Key]:
+        """The jobs that the owner has switched off."""
+        ...
+
+    async def switch(self, key: Key, on: bool) -> None: ...
 
 
 QueueState = Literal["unknown", "open"] | Outcome
@@ -252,3 +321,33 @@ class Timer(Protocol):
         ...
 
     async def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A job whose latest due time passed without a run: how often since when, and why."""
+
+    job: Job
+    count: int
+    last_due_at: datetime
+    reason: str
+
+
+class Herald(Protocol):
+    """Tells the owner what the clock has to say, and what was held back until now."""
+
+    async def looked(self, now: datetime, missed: Sequence[Missed]) -> None:
+        """After each look of the clock. Cheap when there is nothing to tell."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What counts where a job says nothing. `daily_runs` and `daily_tokens` 0: no limit."""
+
+    target: str = "owner"
+    grace_seconds: float = GRACE_SECONDS_DEFAULT
+    catchup: Catchup = "once"
+    quiet: tuple[time, time] | None = None
+    daily_runs: int = 0
+    daily_tokens: int = 0

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from heartbeat.types import DueRun, Kind, Outcome, Parsed, QueueState, Run
+from gateway.store.alerts import Alert
+from heartbeat.types import ByHand, DueRun, Job, Key, Kind, Missed, Outcome, Parsed, QueueState, Run
 
 
 class FakeClock:
@@ -52,9 +53,8 @@ class FakeTimer:
 class FakeSource:
     """Jobs given as a parsed file; assign `parsed` to edit it."""
 
-    kind: Kind = "heartbeat"
-
-    def __init__(self, parsed: Parsed) -> None:
+    def __init__(self, parsed: Parsed, kind: Kind = "heartbeat") -> None:
+        self.kind: Kind = kind
         self.parsed = parsed
         self._loaded: Parsed | None = None
 
@@ -70,7 +70,10 @@ class FakeRunStore:
     """The rows in memory. `fails`: every write raises it, as a full disk would."""
 
     def __init__(self) -> None:
-        self.rows: dict[tuple[str, datetime], Run] = {}
+        self.rows: dict[tuple[Kind, str, datetime], Run] = {}
+        self.by_hand: set[tuple[Kind, str, datetime]] = set()
+        self.off: set[Key] = set()
+        self.tokens = 0
         self.fails: Exception | None = None
         self._seen: dict[tuple[Kind, str], tuple[str, datetime]] = {}
 
@@ -83,22 +86,48 @@ class FakeRunStore:
                 self._seen[kind, job] = (timing, now)
         return {job: self._seen[kind, job][1] for job in timings}
 
-    async def claim(self, job: str, kind: Kind, due_at: datetime, late_seconds: float, now: datetime) -> bool:
-        return self._insert(Run(job, kind, due_at, now, None, None, late_seconds))
+    async def claim(
+        self, job: str, kind: Kind, due_at: datetime, late_seconds: float, now: datetime, *, by_hand: bool = False
+    ) -> bool:
+        done = self._insert(Run(job, kind, due_at, now, None, None, late_seconds))
+        if done and by_hand:
+            self.by_hand.add((kind, job, due_at))
+        return done
 
-    async def skip(self, job: str, kind: Kind, due_at: datetime, outcome: Outcome, reason: str, now: datetime) -> bool:
-        return self._insert(Run(job, kind, due_at, None, now, outcome, 0.0, reason))
+    async def skip(
+        self, job: str, kind: Kind, dues: Sequence[datetime], outcome: Outcome, reason: str, now: datetime
+    ) -> Sequence[datetime]:
+        return [due for due in dues if self._insert(Run(job, kind, due, None, now, outcome, 0.0, reason))]
 
     async def finish(
-        self, job: str, due_at: datetime, outcome: Outcome, reason: str, conversation: str | None, now: datetime
+        self,
+        job: str,
+        kind: Kind,
+        due_at: datetime,
+        outcome: Outcome,
+        reason: str,
+        conversation: str | None,
+        now: datetime,
     ) -> Run | None:
         self._check()
-        run = self.rows.get((job, due_at))
+        run = self.rows.get((kind, job, due_at))
         if run is None or run.outcome is not None:
             return None
         run = replace(run, ended_at=now, outcome=outcome, reason=reason, conversation=conversation)
-        self.rows[job, due_at] = run
+        self.rows[kind, job, due_at] = run
         return run
+
+    async def spent_since(self, since: datetime) -> tuple[int, int]:
+        started = [run for run in self.rows.values() if run.started_at is not None and run.started_at >= since]
+        own = [run for run in started if (run.kind, run.job, run.due_at) not in self.by_hand]
+        return len([run for run in own if run.kind != "built-in"]), self.tokens
+
+    async def switched_off(self) -> frozenset[Key]:
+        return frozenset(self.off)
+
+    async def switch(self, key: Key, on: bool) -> None:
+        self._check()
+        (self.off.discard if on else self.off.add)(key)
 
     async def latest(self, kind: Kind, until: datetime) -> Mapping[str, Run]:
         rows = sorted(self.rows.values(), key=lambda run: run.due_at)
@@ -108,7 +137,8 @@ class FakeRunStore:
         return [run for run in self.rows.values() if run.outcome is None and run.kind == kind]
 
     async def history(self, limit: int) -> Sequence[Run]:
-        return sorted(self.rows.values(), key=lambda run: run.due_at, reverse=True)[:limit]
+        told = [run for run in self.rows.values() if run.kind != "built-in" or (run.reason and run.outcome == "ok")]
+        return sorted(told, key=lambda run: run.due_at, reverse=True)[:limit]
 
     def told(self, job: str) -> list[tuple[str, str | None]]:
         """(due time in UTC, outcome) of each row of a job, in order of due times."""
@@ -117,9 +147,9 @@ class FakeRunStore:
 
     def _insert(self, run: Run) -> bool:
         self._check()
-        if (run.job, run.due_at) in self.rows:
+        if (run.kind, run.job, run.due_at) in self.rows:
             return False
-        self.rows[run.job, run.due_at] = run
+        self.rows[run.kind, run.job, run.due_at] = run
         return True
 
     def _check(self) -> None:
@@ -147,3 +177,33 @@ class FakeRunQueue:
     @property
     def dues(self) -> list[str]:
         return [f"{run.job.name} {run.due_at.astimezone(UTC):%d %H:%M}" for run in self.submitted]
+
+
+class FakeHerald:
+    """Keeps what the owner would be told."""
+
+    def __init__(self) -> None:
+        self.missed: list[list[Missed]] = []
+
+    async def looked(self, now: datetime, missed: Sequence[Missed]) -> None:
+        if missed:
+            self.missed.append(list(missed))
+
+
+class FakeDesk:
+    """`gateway.lanes.ClockDesk`: jobs by name with the tools they may use; keeps how their runs ended."""
+
+    def __init__(self, **tools: tuple[str, ...]) -> None:
+        self._tools = tools
+        self.ended: list[tuple[str, str, str]] = []
+
+    def job(self, kind: Kind, name: str) -> Job | None:
+        if name not in self._tools:
+            return None
+        return Job(name, kind, "Hourly (0)", ByHand(), "go", 1, tools=self._tools[name])
+
+    def alert(self, kind: Kind, name: str, text: str, now: datetime) -> Alert:
+        return Alert(kind, name, None, str)
+
+    async def run_ended(self, kind: Kind, job: str, run_key: str, status: str, conversation_id: str, note: str) -> None:
+        self.ended.append((job, run_key, status))

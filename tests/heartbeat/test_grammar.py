@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat.grammar import HONOURED, parse_heartbeat
+from heartbeat.grammar import parse_heartbeat
 from heartbeat.headings import parse_schedule
 from heartbeat.jobs import default_text
-from heartbeat.types import Days, Schedule, Startup
+from heartbeat.procedures import parse_procedure
+from heartbeat.types import Days, Job, Schedule, Startup
 
 
 def names(text: str) -> list[str]:
@@ -64,8 +65,6 @@ def test_unset_markers_leave_the_choice_to_the_settings() -> None:
         ("Summary: what is new", "line 3: `summary:` is no marker"),
         ("ملاحظة: اقرأ البريد", "line 3: `ملاحظة:` is no marker"),
         ("name: " + "x" * 101, "line 3: a name is one line of at most 100 characters"),
-        ("files: a.md", "line 3: this version does not act on `files:`"),
-        ("quiet: 22:00-07:00", "line 3: this version does not act on `quiet:`"),
         ("quiet: late", "line 3: `late` are no hours"),
     ],
 )
@@ -84,8 +83,7 @@ def test_old_and_odd_zone_names_work(zone: str) -> None:
 def test_every_marker_of_the_grammar_has_its_place_in_a_job() -> None:
     markers = "quiet: 22:00-07:00\nurgent: yes\ntools: run_command, web_fetch\nfiles: a.md، b.md\nmodel: x"
     text = f"## Every (3d)\n{markers}\n\ngo"
-    every = HONOURED | {"quiet", "urgent", "tools", "files", "model"}
-    (job,) = parse_heartbeat(text, honoured=every).jobs
+    (job,) = parse_heartbeat(text).jobs
     assert job.schedule == Days(3)
     assert (job.quiet, job.urgent, job.model) == ((time(22), time(7)), True, "x")
     assert (job.tools, job.files) == (("run_command", "web_fetch"), ("a.md", "b.md"))
@@ -178,9 +176,18 @@ def test_a_new_workspace_has_no_job_and_its_examples_work() -> None:
 def test_the_examples_of_the_documentation_work() -> None:
     text = (Path(__file__).parents[2] / "docs" / "heartbeat.md").read_text(encoding="utf-8")
     blocks = [block.removeprefix("markdown\n") for block in text.split("```")[1::2] if block.startswith("markdown\n")]
-    assert [len(parse_heartbeat(block).jobs) for block in blocks] == [1, 5]
+    (procedure,) = [block for block in blocks if block.startswith("---")]
+    assert isinstance(parse_procedure("report", procedure), Job)
+    blocks.remove(procedure)
+    assert [len(parse_heartbeat(block).jobs) for block in blocks] == [1, 10]
     assert not [fault for block in blocks for fault in parse_heartbeat(block).faults]
     rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("|")]
     forms = [form for row in rows if re.search("[؀-ۿ]", row[1]) for cell in row for form in re.findall("`(.+?)`", cell)]
     assert len(forms) > 30
     assert all(isinstance(parse_schedule(form), Schedule) for form in forms)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../secret", "files/../../x", "~/x"])
+def test_a_file_outside_the_workspace_is_a_fault(path: str) -> None:
+    (fault,) = faults(f"## Daily (08:00)\nfiles: {path}\n\ngo")
+    assert fault.startswith(f"line 2: `{path}` leaves the workspace")

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from heartbeat.board import Board
 from heartbeat.grammar import parse_heartbeat
 from heartbeat.history import RunHistory
 from heartbeat.runner import Runner
-from heartbeat.types import CannotRun, DueRun, QueueState, Run, UnknownJob
-from tests.fakes.clock import FakeClock, FakeRunQueue, FakeRunStore, FakeSource, FakeTimer
+from heartbeat.types import CannotRun, Defaults, Parsed, QueueState, UnknownJob
+from tests.fakes.clock import FakeClock, FakeHerald, FakeRunQueue, FakeRunStore, FakeSource, FakeTimer
 
 RIYADH = ZoneInfo("Asia/Riyadh")
 UTC_ZONE = ZoneInfo("UTC")
+NOTHING_SET = Defaults()
 
 
 class World:
     """What outlives a process (rows, queue, files, time), and a runner on it."""
 
-    def __init__(self, folder: Path, text: str, start: str = "2027-05-10T06:00") -> None:
+    def __init__(
+        self, folder: Path, text: str, start: str = "2027-05-10T06:00", defaults: Defaults = NOTHING_SET
+    ) -> None:
         self.clock = FakeClock(datetime.fromisoformat(start).replace(tzinfo=UTC))
         self.store = FakeRunStore()
         self.queue = FakeRunQueue()
         self.source = FakeSource(parse_heartbeat(text))
         self.path = folder / "run-history.md"
+        self.herald = FakeHerald()
+        self.defaults = defaults
         self.runner = self.restart()
 
     def restart(self, zone: ZoneInfo = UTC_ZONE) -> Runner:
@@ -37,7 +43,17 @@ class World:
         self.source = FakeSource(self.source.parsed)
         self.timer = FakeTimer()
         history = RunHistory(self.path, RIYADH)
-        self.runner = Runner(self.source, self.store, self.queue, history, self.timer, zone=zone, now=self.clock)
+        self.runner = Runner(
+            [self.source],
+            self.store,
+            self.queue,
+            history,
+            self.timer,
+            zone=zone,
+            now=self.clock,
+            defaults=self.defaults,
+            herald=self.herald,
+        )
         return self.runner
 
     def edit(self, text: str) -> None:
@@ -49,7 +65,7 @@ class World:
 
     async def end_all(self) -> None:
         for run in self.queue.submitted:
-            await self.runner.finished(run.job.name, run.due_at, "ok")
+            await self.runner.finished(run.job.key, run.due_at, "ok")
 
     def lines(self) -> list[str]:
         """The lines of the history without their time."""
@@ -75,13 +91,13 @@ async def test_a_due_time_goes_into_the_queue_and_leaves_a_row_and_a_line(folder
     assert run.job.instruction == "Good morning"
     assert run.late_seconds == pytest.approx(0.2)
     world.clock.forward(seconds=3)
-    await world.runner.finished("morning", run.due_at, "ok", "all well", "c9")
+    await world.runner.finished(("heartbeat", "morning"), run.due_at, "ok", "all well", "c9")
     (row,) = await world.store.history(5)
     assert (row.outcome, row.conversation, row.reason) == ("ok", "c9", "all well")
     assert world.path.read_text(encoding="utf-8").splitlines()[-1] == (
         "- 2027-05-10T11:00:03+03:00 | heartbeat | morning | ok | 3.0s | all well"
     )
-    await world.runner.finished("morning", run.due_at, "error", "told twice")
+    await world.runner.finished(("heartbeat", "morning"), run.due_at, "error", "told twice")
     assert len(world.lines()) == 1
 
 
@@ -196,7 +212,9 @@ async def test_a_long_absence_leaves_a_bounded_number_of_rows(folder: Path) -> N
     world.restart()
     await world.tick(days=400)
     assert world.queue.dues == ["a 13 06:00"]
-    assert len(world.store.rows) == 51
+    assert len(world.store.rows) == 20_001
+    assert len(world.lines()) == 51
+    assert "19,950 times since 2028-05-30" in world.lines()[0]
 
 
 async def test_what_was_due_before_a_job_was_written_down_is_not_missed(folder: Path) -> None:
@@ -245,7 +263,7 @@ async def test_an_edit_of_the_text_takes_effect_before_the_due_time_and_moves_no
     assert [run.job.instruction for run in world.queue.submitted] == ["new"]
     world.edit("## Daily (08:00)\nname: a\n\nnewest")
     await world.tick(seconds=1)
-    await world.runner.finished("a", world.queue.submitted[0].due_at, "ok")
+    await world.runner.finished(("heartbeat", "a"), world.queue.submitted[0].due_at, "ok")
     assert world.store.told("a") == [("10 08:00", "ok")]
 
 
@@ -471,13 +489,16 @@ async def test_the_timer_holds_the_next_due_time_of_each_job_and_wakes_the_clock
     world = World(folder, "## Daily (08:00)\nname: a\n\nx\n## Hourly (30)\nname: b\n\ny\n## Startup\nz")
     world.runner.start()
     await until(lambda: len(world.timer.alarms) == 2 and len(world.queue.submitted) == 1)
-    assert {name: f"{at:%H:%M}" for name, at in world.timer.alarms.items()} == {"a": "08:00", "b": "06:30"}
+    assert {name: f"{at:%H:%M}" for name, at in world.timer.alarms.items()} == {
+        "heartbeat:a": "08:00",
+        "heartbeat:b": "06:30",
+    }
     world.edit("## Daily (08:00)\nname: a\n\nx\n## Startup\nz")
     world.clock.forward(hours=2)
     world.timer.ring()
-    await until(lambda: f"{world.timer.alarms['a']:%d}" == "11")
+    await until(lambda: f"{world.timer.alarms['heartbeat:a']:%d}" == "11")
     assert world.queue.dues == ["Startup 10 06:00", "a 10 08:00"]
-    assert list(world.timer.alarms) == ["a"]
+    assert list(world.timer.alarms) == ["heartbeat:a"]
     await world.runner.stop()
     assert not world.timer.running
 
@@ -490,64 +511,97 @@ async def test_with_no_job_that_comes_due_no_timer_is_started(folder: Path) -> N
     assert not world.timer.running
 
 
-class _Dies(BaseException):
-    """The process ends here and now."""
-
-
-class _Fragile(FakeRunStore, FakeRunQueue):
-    """Rows and queue that die at a call chosen by chance: before or after it is written."""
-
-    def __init__(self, chance: random.Random) -> None:
-        FakeRunStore.__init__(self)
-        self.submitted, self.states, self.chance, self.odds = [], {}, chance, 0.02
-
-    def _insert(self, run: Run) -> bool:
-        self._maybe_die()
-        done = super()._insert(run)
-        self._maybe_die()
-        return done
-
-    async def submit(self, run: DueRun) -> None:
-        self._maybe_die()
-        if all(run.key != other.key for other in self.submitted):
-            self.submitted.append(run)
-        self._maybe_die()
-
-    def _maybe_die(self) -> None:
-        if self.chance.random() < self.odds:
-            raise _Dies
-
-
-@pytest.mark.parametrize("seed", range(3))
-async def test_a_month_of_kills_leaves_one_row_for_each_due_time_and_no_double_run(folder: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    world = World(folder, "## Every (2h)\nname: a\n\nx\n## Daily (07:30)\nname: b\n\ny", "2027-03-01T00:30")
-    fragile = _Fragile(chance)
-    world.store, world.queue = fragile, fragile
-    end = world.clock.at + timedelta(days=30)
-    world.restart()
-    await world.runner.tick()
-    ended = 0
-    while world.clock.at < end:
-        try:
-            await world.runner.tick()
-            if chance.random() < 0.1:
-                raise _Dies
-            for run in fragile.submitted[ended:]:
-                await world.runner.finished(run.job.name, run.due_at, "ok")
-                ended += 1
-        except _Dies:
-            world.clock.forward(minutes=chance.randint(1, 600))
-            world.restart()
-        world.clock.forward(minutes=chance.randint(1, 40))
-    fragile.odds = 0
+async def test_what_nobody_made_up_for_is_told_the_owner_in_one_summary(folder: Path) -> None:
+    text = "## Daily (08:00)\nname: a\n\nx\n## Hourly (0)\nname: b\ncatchup: skip\n\ny\n## Daily (20:00)\nname: c\n\nz"
+    world = World(folder, text)
     await world.tick()
-    midnight = datetime(2027, 3, 1, tzinfo=UTC)
-    wanted = {("a", midnight + timedelta(hours=2 * n)) for n in range(1, 24 * 40)}
-    wanted |= {("b", midnight + timedelta(days=n, hours=7.5)) for n in range(40)}
-    assert set(fragile.rows) == {(job, due) for job, due in wanted if due <= world.clock.at}
-    keys = [run.key for run in fragile.submitted]
-    assert len(keys) == len(set(keys)) > 100
-    ran = {(run.job.name, run.due_at) for run in fragile.submitted}
-    not_run = {key for key, run in fragile.rows.items() if run.outcome in {"missed", "skipped", "interrupted"}}
-    assert not ran & not_run
+    world.restart()
+    await world.tick(hours=14, minutes=30)
+    assert world.queue.dues == ["c 10 20:00"]
+    (told,) = world.herald.missed
+    assert [(missed.job.name, missed.count, f"{missed.last_due_at:%H:%M}") for missed in told] == [
+        ("a", 1, "08:00"),
+        ("b", 14, "20:00"),
+    ]
+    await world.tick(minutes=1)
+    assert len(world.herald.missed) == 1
+
+
+async def test_the_limit_of_runs_in_a_day_holds_over_restarts(folder: Path) -> None:
+    world = World(folder, "## Every (30m)\nname: a\n\nx", defaults=Defaults(daily_runs=6))
+    await world.tick()
+    for _ in range(5):
+        for _ in range(4):
+            await world.tick(minutes=30)
+            await world.end_all()
+        world.restart()
+        await world.tick(seconds=1)
+    assert len(world.queue.submitted) == 6
+    skipped = [run for run in world.store.rows.values() if run.outcome == "skipped"]
+    assert {run.reason for run in skipped} == {"over today's limit of 6 runs"}
+    await world.runner.run_now("a")  # by hand is not the clock's doing
+    await world.end_all()
+    await world.tick(hours=18)
+    assert f"{world.queue.submitted[-1].due_at:%d}" == "11"
+
+
+async def test_no_run_begins_when_the_days_tokens_are_used_up(folder: Path) -> None:
+    world = World(folder, "## Daily (08:00)\nname: a\n\nx", defaults=Defaults(daily_tokens=1_000))
+    await world.tick()
+    world.store.tokens = 1_000
+    await world.tick(hours=2)
+    assert world.queue.submitted == []
+    assert world.lines() == ["heartbeat | a | skipped | 0.0s | over today's limit of 1,000 tokens"]
+
+
+async def test_a_job_switched_off_leaves_rows_and_runs_only_by_hand(folder: Path) -> None:
+    world = World(folder, "## Daily (08:00)\nname: a\n\nx")
+    await world.tick()
+    await world.runner.switch("a", on=False)
+    await world.tick(hours=2)
+    world.restart()
+    await world.tick(days=1)
+    assert world.queue.submitted == []
+    assert world.store.told("a") == [("10 08:00", "skipped"), ("11 08:00", "skipped")]
+    assert (world.lines(), world.herald.missed) == ([], [])
+    (state,) = await world.runner.list()
+    assert (state.enabled, state.next_at) == (False, None)
+    assert world.runner.next() == ()
+    await world.runner.run_now("a")
+    await world.end_all()
+    await world.runner.switch("a", on=True)
+    await world.tick(days=1)
+    assert len(world.queue.submitted) == 2
+    with pytest.raises(UnknownJob):
+        await world.runner.switch("b", on=False)
+
+
+async def test_a_procedure_and_a_heartbeat_job_may_share_a_name(folder: Path) -> None:
+    world = World(folder, "## Daily (08:00)\nname: a\n\nbeat")
+    job = replace(world.source.parsed.jobs[0], kind="procedure", instruction="proceed")
+    other = FakeSource(Parsed((job,)), "procedure")
+    world.runner.board = Board([world.source, other], world.store, UTC_ZONE)
+    await world.tick()
+    await world.tick(hours=2)
+    assert sorted(run.job.instruction for run in world.queue.submitted) == ["beat", "proceed"]
+    assert len({(run.job.kind, run.key) for run in world.queue.submitted}) == 2
+    await world.runner.finished(("procedure", "a"), world.queue.submitted[0].due_at, "ok")
+    with pytest.raises(CannotRun):
+        await world.runner.run_now("a", "heartbeat")
+    assert (await world.runner.run_now("a", "procedure")).instruction == "proceed"
+
+
+async def test_a_built_in_job_writes_a_line_only_when_something_changed(folder: Path) -> None:
+    world = World(folder, "")
+    job = parse_heartbeat("## Hourly (0)\nname: tidy\n\nx").jobs[0]
+    source = FakeSource(Parsed((replace(job, kind="built-in"),)), "built-in")
+    world.runner.board = Board([source], world.store, UTC_ZONE)
+    world.runner.defaults = Defaults(daily_runs=1)
+    await world.tick()
+    for note in ("", "", "2 files removed"):
+        await world.tick(hours=1)
+        await world.runner.finished(("built-in", "tidy"), world.queue.submitted[-1].due_at, "ok", note)
+    await world.tick(hours=9)
+    assert len(world.queue.submitted) == 4
+    assert world.lines() == ["built-in | tidy | ok | 0.0s | 2 files removed"]
+    assert world.herald.missed == []
