@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -37,7 +38,7 @@ class Brain:
 
     `compaction` keeps a turn's messages within what the model takes; `corpus` is the event log; `ledger` keeps what
     models cost (None: nothing is kept). `rounds_max`: rounds of tools in one turn. `trace` is told each step of a turn
-    as it begins.
+    as it begins. `chosen`: the way to a model that the owner chose for a job, by the model's name.
     """
 
     prefrontal: Prefrontal
@@ -67,6 +68,7 @@ class Brain:
     ledger: Ledger | None = None
     rounds_max: int = ROUNDS_MAX
     trace: Callable[[str], None] | None = None
+    chosen: Callable[[str], Thalamus] | None = None
 
     async def warm(self) -> None:
         """Does now what a turn would else wait for, and removes old event logs. Again after an import: the memory map
@@ -103,6 +105,7 @@ def build_brain(
     redact: Callable[[str], str] = REDACT,
     sleep: Sleep = asyncio.sleep,
     trace: Callable[[str], None] | None = None,
+    chosen: Callable[[str], Provider] | None = None,
 ) -> Brain:
     """Makes the regions and gives each the others it may call.
 
@@ -110,24 +113,15 @@ def build_brain(
     the built-in ones and the workspace's `skills/`); `sources` are capabilities from elsewhere. `zone` is the owner's.
     `now` gives aware UTC times. `context_tokens` 0: a cautious default. `confirm`: what the owner is asked about, the
     risky or all that changes something. `redact` masks secrets in what is recalled and written down. `retry_seconds`:
-    the pauses before the model is called again; `sleep` is awaited between tries of a tool.
+    the pauses before the model is called again; `sleep` comes between tries of a tool. `chosen`: the provider of a
+    model chosen for a job.
     """
     ras, context, basalganglia = Ras(), ModelContext(context_tokens), BasalGanglia(workspace, zone)
     folders = (BUILT_IN, workspace / "skills") if folders is None else folders
     cerebellum = Cerebellum(functions, folders, trace, workspace=workspace, sources=sources)
+    assembles, digest = (workspace, ras, cortex, cerebellum, zone, now), basalganglia.digest
     return Brain(
-        prefrontal=Prefrontal(
-            workspace,
-            ras,
-            cortex,
-            cerebellum,
-            zone,
-            now,
-            context=context,
-            agent_name=agent_name,
-            digest=basalganglia.digest,
-            redact=redact,
-        ),
+        prefrontal=Prefrontal(*assembles, context=context, agent_name=agent_name, digest=digest, redact=redact),
         ras=ras,
         thalamus=Thalamus(provider, pauses_seconds=retry_seconds),
         broca=Broca(),
@@ -143,4 +137,13 @@ def build_brain(
         ledger=ledger,
         rounds_max=rounds_max,
         trace=trace,
+        chosen=None if chosen is None else _ways(chosen, retry_seconds),
     )
+
+
+def _ways(chosen: Callable[[str], Provider], retry_seconds: Sequence[float]) -> Callable[[str], Thalamus]:
+    @cache
+    def way(model: str) -> Thalamus:
+        return Thalamus(chosen(model), pauses_seconds=retry_seconds)
+
+    return way

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from agent.limits import (
     CAPABILITY_LINE_CHARS,
     CONVERSATIONS_LOADED_MAX,
+    LIGHT_TOOLS,
     OUTPUT_TAIL_CHARS,
     TOOL_NAME_CHARS_MAX,
     TOOL_NAMES_SHOWN,
@@ -22,9 +23,20 @@ from agent.lines import flat
 from agent.loading import Loading
 from agent.programs import child_environment, run_program
 from agent.skills import Capability, SkillFault, missing, read_skill
-from agent.types import CallContext, GatePattern, JsonObject, Rights, ToolCall, ToolFailure, ToolFunction, ToolSpec
+from agent.types import (
+    CallContext,
+    GatePattern,
+    JsonObject,
+    Rights,
+    ToolCall,
+    ToolFailure,
+    ToolFunction,
+    ToolSpec,
+    Turn,
+)
 
 BUILT_IN = Path(__file__).parent / "capabilities"
+STEP_TOOL = "procedure_step"
 LOADER = "loader"
 """The built-in capability whose code is here: it loads the others."""
 _Stamp = tuple[int, int, int]
@@ -127,8 +139,7 @@ class Cerebellum:
 
     def lines(self, rights: Rights) -> str:
         """One line for each capability this person may use, with the instructions of those that are always there."""
-        lines: list[str] = []
-        others = False
+        lines, others = list[str](), False
         for capability in self.capabilities():
             if not _visible(capability, rights) or capability.name == LOADER:
                 continue
@@ -151,6 +162,12 @@ class Cerebellum:
         capability in the order of loading. The same object while nothing was loaded."""
         loaded = tuple(self._loaded(conversation_id))
         return self._list((rights, loaded), lambda: self._shown(rights, loaded))
+
+    def light(self, turn: Turn) -> tuple[ToolSpec, ...]:
+        """The tools of a scheduled run: a few for the memory, those its job names, and what it has loaded."""
+        loaded = tuple(self._loaded(turn.conversation_id))
+        named = LIGHT_TOOLS.union(turn.allows, {STEP_TOOL} if turn.channel == "procedure" else ())
+        return tuple(spec for spec in self.tools(turn.person.rights) if spec.name in named or spec.capability in loaded)
 
     def loaded_bodies(self, rights: Rights, conversation_id: str) -> tuple[tuple[str, str], ...]:
         """Name and instructions of each capability loaded in this conversation, in the order of loading."""

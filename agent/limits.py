@@ -88,6 +88,24 @@ CONTEXT_TOKENS_DEFAULT = 32_000
 CONTEXT_TOKENS_LISTED_MAX = 200_000
 """What a list says beyond this is not used: a turn would cost too much."""
 BUDGET_SHARES = {"identity": 0.15, "prefrontal": 0.10, "memory": 0.30, "skills": 0.20, "history": 0.25}
+LIGHT_TOKENS_MAX = 2_700
+"""The request of a scheduled run, but for a task that is longer by itself."""
+LIGHT_PART_TOKENS_MAX = 220
+"""Each of the soul, the owner's rules, the memory map and the list of capabilities in it."""
+LIGHT_FILE_TOKENS_MIN = 100
+LIGHT_TOOLS = frozenset(
+    {
+        "memory_search",
+        "memory_get",
+        "memory_save",
+        "conversation_list",
+        "conversation_read",
+        "channel_status",
+        "usage_report",
+        "load_capability",
+    }
+)
+"""What a scheduled run is offered beside the tools its job names and those it loads."""
 SKILL_BYTES_MAX = 262_144
 CAPABILITIES_LOADED_MAX = 10
 """Of one conversation, beside those that are always there."""
@@ -149,3 +167,4 @@ FORGET_CHOICES_MAX = 8
 FORGET_SHOWN_MAX = 20
 """So many of the things that would be removed are shown; the rest is counted."""
 FORGET_SHOWN_CHARS = 160
+JOBS_LISTED_MAX = 100

@@ -12,6 +12,7 @@ from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from agent.cerebellum import Cerebellum
+from agent.exchanges import REST, exchanges_of, newest
 from agent.fence import escape, fence
 from agent.foreign import blocks
 from agent.hippocampus.preferences import digest
@@ -20,19 +21,22 @@ from agent.limits import (
     CONVERSATION_MAPS_MAX,
     GAP_SECONDS_MIN,
     HISTORY_FILL_SHARE,
+    LIGHT_FILE_TOKENS_MIN,
+    LIGHT_PART_TOKENS_MAX,
+    LIGHT_TOKENS_MAX,
     MEMORY_CHARS_MAX,
     PREFERENCES_CHARS_MAX,
     QUERY_CHARS_MAX,
     RECALLED_HITS_MAX,
-    STUB_AFTER_EXCHANGES,
-    STUB_CHARS_MIN,
 )
 from agent.lines import one_line
 from agent.overview import Counts, Glance, Overview
-from agent.prompts import default_soul, operating_contract
+from agent.places import inside
+from agent.prompts import default_soul, operating_contract, scheduled_contract
 from agent.ras import Candidate, Ras
 from agent.redaction import REDACT
 from agent.retrieval import Hit
+from agent.sections import Section, joined, section_of, shortened
 from agent.snapshots import Snapshots, Source
 from agent.tokens import ModelContext, clip, estimate_tokens, lasting_tokens, message_tokens, tool_tokens
 from agent.types import Message, Prompt, ToolFailure, ToolSpec, Turn, Viewer
@@ -41,7 +45,6 @@ from agent.workspace import Page, Pages
 _log = logging.getLogger(__name__)
 _HIT_SHARE = 0.5
 """A hit goes into the prompt when it is at least this relevant beside the best one."""
-_REST = "the rest: conversation_read current"
 PREFERENCES = "brain/hippocampus/knowledge/preferences.md"
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
@@ -52,18 +55,6 @@ class Recall(Counts, Protocol):
     async def candidates(self, viewer: Viewer, text: str, limit: int) -> Sequence[Hit]:
         """Raises ToolFailure when the index cannot be read."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """A part of the system prompt: its tag, its text and whose budget it uses."""
-
-    kind: str
-    tag: str
-    name: str
-    text: str
-    tokens: int
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +97,7 @@ class Prefrontal:
         digest: Callable[[date], str] = lambda today: "",
         redact: Callable[[str], str] = REDACT,
     ) -> None:
+        self._workspace = workspace
         self._pages = Pages(workspace)
         self._snapshots = Snapshots(workspace, redact)
         self._redact = redact
@@ -120,7 +112,7 @@ class Prefrontal:
         self._frozen: OrderedDict[str, _Frozen] = OrderedDict()
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
         nothing = Page("", 0)
-        self._learned = nothing, nothing, _section("memory", "preferences", "bank/opinions.md", "", "")
+        self._learned = nothing, nothing, section_of("memory", "preferences", "bank/opinions.md", "", "")
 
     async def assemble_context(self, turn: Turn) -> Prompt:
         """The first request of a turn.
@@ -129,20 +121,21 @@ class Prefrontal:
         the memory map and the last week's refusals and failures, then capabilities and what the channel can show; the
         same bytes in each turn of a conversation while nobody edits these files and nothing is loaded. Messages:
         history, then one user message of recalled hits as data, `<context>`, and the person's words. An allowed
-        person's prompt holds nothing of the owner's. A scheduled run gets neither history nor hits.
+        person's prompt holds nothing of the owner's. A scheduled run gets a light request instead.
         """
         owner = turn.person.rights == "owner"
         rights, conversation_id = turn.person.rights, turn.conversation_id
         self._cerebellum.refresh()
-        if turn.origin == "person":
-            self._cerebellum.trigger(rights, conversation_id, turn.text)
+        if turn.origin == "scheduled":
+            return await self._assemble_light(turn)
+        self._cerebellum.trigger(rights, conversation_id, turn.text)
         tools = self._cerebellum.definitions(rights, conversation_id)
         tools_tokens = self._tool_tokens(tools)
         frozen = await self._freeze(conversation_id, owner=owner)
         sections = self._sections(turn, frozen.glance)
-        hits = await self._recall(turn) if turn.origin == "person" else ()
+        hits = await self._recall(turn)
         total_tokens = self._total_tokens()
-        exchanges = _exchanges(turn.history, total_tokens // 8) if turn.origin == "person" else []
+        exchanges = exchanges_of(turn.history, total_tokens // 8)
 
         # The system part is shared out as if the history were endless: what is cut depends on the files alone, so
         # its bytes stay the same from turn to turn.
@@ -153,17 +146,17 @@ class Prefrontal:
             if section.kind in wants:
                 wants[section.kind] += section.tokens
         budget = self._ras.share_budget(left, wants)
-        system, sources = _system(sections, budget)
+        system, sources = joined(sections, budget)
         left = total_tokens - contract_tokens - tools_tokens - sum(source.tokens for source in sources)
 
-        text = clip(escape(turn.text), max(left, total_tokens // 4), _REST)
-        foreign = blocks(turn.foreign, total_tokens // 8, _REST)
+        text = clip(escape(turn.text), max(left, total_tokens // 4), REST)
+        foreign = blocks(turn.foreign, total_tokens // 8, REST)
         text_tokens = estimate_tokens(text) + sum(map(estimate_tokens, foreign))
         history_wants = sum(tokens for _, tokens in exchanges)
         flowing = {"memory": sum(hit.tokens for hit in hits), "history": history_wants}
         flowing = self._ras.share_budget(left - text_tokens, flowing)
         recalled = _fitting(hits, flowing["memory"])
-        history, history_tokens = _newest(exchanges, flowing["history"])
+        history, history_tokens = newest(exchanges, flowing["history"])
         pictures = tuple(path for path in turn.files if path.lower().endswith(_PICTURES))
         parts = (*(hit.block for hit in recalled), *foreign, self._context(turn), "", text)
         prompt = Prompt(system, (*history, Message("user", "\n".join(parts), images=pictures)), tools)
@@ -178,6 +171,47 @@ class Prefrontal:
         self._snapshots.write(self.now().astimezone(self._zone), turn, prompt, sources, {**budget, **flowing})
         return prompt
 
+    async def _assemble_light(self, turn: Turn) -> Prompt:
+        """The request of a scheduled run: the task, its files and the memory map, with the tools it may need; nothing
+        of any chat. The task is never cut; the files have what is left of `LIGHT_TOKENS_MAX`."""
+        tools = self._cerebellum.light(turn)
+        glance = (await self._freeze(turn.conversation_id, owner=True)).glance
+        lines = self._cerebellum.lines(turn.person.rights)
+        parts = [
+            (self._file("identity", "soul", "identity/soul.md", self._soul), LIGHT_PART_TOKENS_MAX),
+            (
+                section_of("fixed", "contract", "scheduled.md", scheduled_contract(), "how a run works"),
+                LIGHT_TOKENS_MAX,
+            ),
+            (self._file("prefrontal", "owner_rules", "agents.md"), LIGHT_PART_TOKENS_MAX),
+            (section_of("prefrontal", "memory_map", "memory map", glance.map, "what it covers"), LIGHT_PART_TOKENS_MAX),
+            (section_of("skills", "capabilities", "capabilities", lines, "what can be loaded"), LIGHT_PART_TOKENS_MAX),
+        ]
+        system, sources = joined([shortened(part, most) for part, most in parts if part.text], {})
+        text, context = escape(turn.text), self._context(turn)
+        tokens = estimate_tokens(system) + tool_tokens(tools) + estimate_tokens(text) + estimate_tokens(context)
+        files = self._given(turn.reads, LIGHT_TOKENS_MAX - tokens)
+        last = Message("user", "\n".join([*files, context, "", text]))
+        prompt = Prompt(system, (last,), tools)
+        sources += [Source("turn", "request", message_tokens([last]), f"the task, {len(files)} files")]
+        self._snapshots.write(self.now().astimezone(self._zone), turn, prompt, sources, {})
+        return prompt
+
+    def _given(self, paths: Sequence[str], tokens_max: int) -> list[str]:
+        """The files of a job, as data; each has an equal part of what is left."""
+        blocks: list[str] = []
+        for n, path in enumerate(paths):
+            share = max(LIGHT_FILE_TOKENS_MIN, tokens_max // (len(paths) - n))
+            try:
+                inside(self._workspace, path)
+                text = self._redact(self._pages.read(path, "").text) or "(there is no such file, or nothing in it)"
+            except ToolFailure as failure:
+                text = str(failure)
+            block = fence(clip(text, share, f"the rest: read_file {path}"), f"file:{path}")
+            tokens_max -= estimate_tokens(block)
+            blocks.append(block)
+        return blocks
+
     async def refresh(self) -> None:
         """Counts anew what the memory holds, so that no turn waits for it: after the start, after an import."""
         await self._overview.refresh()
@@ -190,11 +224,11 @@ class Prefrontal:
         """Waits until all debug snapshots are written."""
         self._snapshots.close()
 
-    def _sections(self, turn: Turn, glance: Glance) -> list[_Section]:
+    def _sections(self, turn: Turn, glance: Glance) -> list[Section]:
         """The parts of the system prompt in their order: what changes least comes first."""
         sections = [
             self._file("identity", "soul", "identity/soul.md", self._soul),
-            _section("fixed", "operating_contract", "agents.core.md", operating_contract(), "how the program works"),
+            section_of("fixed", "operating_contract", "agents.core.md", operating_contract(), "how the program works"),
         ]
         if turn.person.rights == "owner":
             sections += [
@@ -202,42 +236,42 @@ class Prefrontal:
                 self._file("identity", "owner_profile", "identity/user.md"),
                 self._memory_page(),
                 self._preferences(),
-                _section("prefrontal", "memory_map", "memory map", glance.map, "what the memory covers"),
+                section_of("prefrontal", "memory_map", "memory map", glance.map, "what the memory covers"),
             ]
         if glance.last_week:
             text = fence(glance.last_week, "brain/basalganglia")
-            sections += [_section("prefrontal", "last_week", "last week", text, "what was refused and what failed")]
+            sections += [section_of("prefrontal", "last_week", "last week", text, "what was refused and what failed")]
         rights = turn.person.rights
         sections.append(
-            _section("skills", "capabilities", "capabilities", self._cerebellum.lines(rights), "what it can do")
+            section_of("skills", "capabilities", "capabilities", self._cerebellum.lines(rights), "what it can do")
         )
-        sections.append(_section("prefrontal", "channel", "channel", turn.style, "what the channel can show"))
+        sections.append(section_of("prefrontal", "channel", "channel", turn.style, "what the channel can show"))
         sections += [
-            _section("skills", "instructions", f"skills/{name}/SKILL.md", f"{name}:\n{body}", "loaded")
+            section_of("skills", "instructions", f"skills/{name}/SKILL.md", f"{name}:\n{body}", "loaded")
             for name, body in self._cerebellum.loaded_bodies(rights, turn.conversation_id)
         ]
         return [section for section in sections if section.text]
 
-    def _file(self, kind: str, tag: str, path: str, default: str = "") -> _Section:
+    def _file(self, kind: str, tag: str, path: str, default: str = "") -> Section:
         page = self._pages.read(path, default)
-        return _Section(kind, tag, path, page.text, page.tokens, "always there")
+        return Section(kind, tag, path, page.text, page.tokens, "always there")
 
-    def _memory_page(self) -> _Section:
+    def _memory_page(self) -> Section:
         """memory.md without what is only proposed, and within its limit."""
         page = self._pages.read("memory.md")
         if len(page.text) <= MEMORY_CHARS_MAX and "Proposed" not in page.text:
-            return _Section("memory", "memory", "memory.md", page.text, page.tokens, "always there")
+            return Section("memory", "memory", "memory.md", page.text, page.tokens, "always there")
         text = without_proposals(page.text).strip()
         if len(text) > MEMORY_CHARS_MAX:
             text = clip(text, MEMORY_CHARS_MAX // 4, "the rest: memory_get memory.md")
-        return _section("memory", "memory", "memory.md", text, "always there")
+        return section_of("memory", "memory", "memory.md", text, "always there")
 
-    def _preferences(self) -> _Section:
+    def _preferences(self) -> Section:
         """What was learned of preferences; made anew when one of its two pages changed."""
         opinions, kept = self._pages.read("bank/opinions.md"), self._pages.read(PREFERENCES)
         if self._learned[:2] != (opinions, kept):
             text = digest(opinions.text, kept.text, PREFERENCES_CHARS_MAX)
-            section = _section(
+            section = section_of(
                 "memory", "preferences", "learned preferences", text, "bank/opinions.md and preferences.md"
             )
             self._learned = opinions, kept, section
@@ -305,29 +339,6 @@ class Prefrontal:
         return tokens
 
 
-def _section(kind: str, tag: str, name: str, text: str, why: str) -> _Section:
-    return _Section(kind, tag, name, text, lasting_tokens(text), why)
-
-
-def _system(sections: Sequence[_Section], budget: dict[str, int]) -> tuple[str, list[Source]]:
-    """The system prompt, each section within what its kind has left; and what it is made of."""
-    left = dict(budget)
-    parts: list[str] = []
-    sources: list[Source] = []
-    for section in sections:
-        text, tokens = section.text, section.tokens
-        if section.kind in left:
-            if tokens > left[section.kind]:
-                text = clip(text, left[section.kind], f"the rest: memory_get {section.name}")
-                tokens = estimate_tokens(text)
-            left[section.kind] -= tokens
-            sources.append(Source(section.kind, section.name, tokens, section.why))
-        # A file that holds its own closing tag must not end its section early.
-        inside = text.replace(f"</{section.tag}", f"<\\/{section.tag}")
-        parts.append(f"<{section.tag}>\n{inside}\n</{section.tag}>")
-    return "\n\n".join(parts), sources
-
-
 def _fitting(hits: Sequence[_Hit], tokens_max: int) -> list[_Hit]:
     """The first hits that fit together."""
     fitting: list[_Hit] = []
@@ -339,62 +350,8 @@ def _fitting(hits: Sequence[_Hit], tokens_max: int) -> list[_Hit]:
     return fitting
 
 
-def _exchanges(history: Sequence[Message], tokens_max: int) -> list[tuple[tuple[Message, ...], int]]:
-    """The history as the model gets it, cut before each message of a person, with the tokens of each piece.
-
-    A text longer than `tokens_max` is cut; long results of tools are stubs but for the last exchanges. What stands
-    before the first piece is left out: no model takes an answer to nothing.
-    """
-    exchanges: list[tuple[tuple[Message, ...], int]] = []
-    piece: list[Message] = []
-    names = {call.id: call.name for message in history for call in message.calls}
-    to_come = sum(message.role == "user" for message in history)
-    for message in history:
-        if message.role == "user":
-            to_come -= 1
-            if piece:
-                exchanges.append((tuple(piece), message_tokens(piece)))
-            piece = [_with_text(message, (str if message.is_data else escape)(clip(message.text, tokens_max, _REST)))]
-        elif piece and message.role == "tool":
-            old = to_come >= STUB_AFTER_EXCHANGES and len(message.text) >= STUB_CHARS_MIN
-            name = names.get(message.call_id or "", "")
-            piece.append(_stub(message, name) if old else _result(message, name, tokens_max))
-        elif piece:
-            piece.append(_with_text(message, clip(message.text, tokens_max, _REST)))
-    if piece:
-        exchanges.append((tuple(piece), message_tokens(piece)))
-    return exchanges
-
-
-def _with_text(message: Message, text: str) -> Message:
-    return message if text is message.text else replace(message, text=text)
-
-
-def _result(message: Message, name: str, tokens_max: int) -> Message:
-    rest = f"the rest: memory_get {message.ref}" if message.ref else _REST
-    return replace(message, text=fence(clip(message.text, tokens_max, rest), f"tool {name}"))
-
-
-def _stub(message: Message, name: str) -> Message:
-    """The program's word in the place of a long result."""
-    fetch = f"memory_get {message.ref}" if message.ref else "conversation_read current"
-    return replace(message, text=f"[{len(message.text):,} characters of {name}, not repeated here; {fetch} gives them]")
-
-
 def _ago(seconds: float) -> str:
     """A length of time in its largest unit, from hours up."""
     hours = int(seconds // 3600)
     count, unit = (hours, "hour") if hours < 48 else (hours // 24, "day")
     return f"{count} {unit}{'' if count == 1 else 's'}"
-
-
-def _newest(exchanges: Sequence[tuple[tuple[Message, ...], int]], tokens_max: int) -> tuple[tuple[Message, ...], int]:
-    """The last exchanges that fit together, in their order, and their tokens."""
-    kept: list[tuple[Message, ...]] = []
-    used = 0
-    for messages, tokens in reversed(exchanges):
-        if used + tokens > tokens_max:
-            break
-        used += tokens
-        kept.append(messages)
-    return tuple(message for messages in reversed(kept) for message in messages), used

@@ -16,6 +16,7 @@ from agent.limits import CAPABILITY_BODY_TOKENS_MAX, CUT_OFF_RETRIES_MAX, DETAIL
 from agent.lines import flat, one_line
 from agent.motor import call_context
 from agent.prompts import sentences
+from agent.thalamus import Thalamus
 from agent.tokens import clip
 from agent.types import (
     ContextOverflow,
@@ -130,6 +131,12 @@ class _Run:
             raise
         return self._remember(self._result(reply, error))
 
+    @property
+    def thalamus(self) -> Thalamus:
+        """The way to the model of this turn: the owner's usual one, or the one the owner chose for a job."""
+        model = self.turn.model
+        return self.brain.thalamus if not model or self.brain.chosen is None else self.brain.chosen(model)
+
     def _result(self, reply: str, error: str | None) -> TurnResult:
         rounds, results = tuple(self.rounds), tuple(self.results)
         return TurnResult(self.turn.id, self.status, reply, rounds, results, self.usage, error)
@@ -180,6 +187,8 @@ class _Run:
 
     def _tools(self) -> tuple[ToolSpec, ...]:
         """What the model is shown now: tools that were loaded meanwhile stand at the end."""
+        if self.turn.origin == "scheduled":
+            return self.brain.cerebellum.light(self.turn)
         return self.brain.cerebellum.definitions(self.turn.person.rights, self.turn.conversation_id)
 
     def _loaded(self) -> tuple[tuple[str, str], ...]:
@@ -206,7 +215,7 @@ class _Run:
         """What the model answers to a prompt of the program's own: nobody sees it, its tokens count."""
         pieces: list[str] = []
         await self._check_budget()
-        async with aclosing(self.brain.thalamus.stream_reply(prompt, self._retried)) as chunks:
+        async with aclosing(self.thalamus.stream_reply(prompt, self._retried)) as chunks:
             async for chunk in chunks:
                 if chunk.usage is not None:
                     await self._spend(chunk.usage)
@@ -224,7 +233,7 @@ class _Run:
     async def _spend(self, usage: Usage) -> None:
         """Counts what a model call cost, and has it written down."""
         self.usage += usage
-        provider, ledger = self.brain.thalamus.provider, self.brain.ledger
+        provider, ledger = self.thalamus.provider, self.brain.ledger
         if ledger is None or usage == Usage(requests=usage.requests):
             return  # The offline model spends nothing.
         cost_usd = await price(provider.name, provider.model, usage, local=provider.local)
@@ -244,7 +253,7 @@ class _Run:
         self.speaking = False
         await self._check_budget()
         self._trace("thalamus.stream_reply")
-        chunks = self.brain.thalamus.stream_reply(fitted.prompt, self._retried)
+        chunks = self.thalamus.stream_reply(fitted.prompt, self._retried)
         async with aclosing(chunks):
             self._trace("broca.speak")
             async for chunk in chunks:

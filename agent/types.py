@@ -238,7 +238,8 @@ class Turn:
 
     `allows`: tools that the owner allowed this job of the clock; a run that cannot ask may call them. `previous_at`:
     when the conversation's message before was written. `session_keys`: the person's own sessions, beside this one.
-    `foreign`: words of others that came along.
+    `foreign`: words of others that came along. `reads`: files of the workspace that a job's author wants the model to
+    see; `model`: the one chosen for that job, empty: the owner's usual one.
     """
 
     id: str
@@ -258,6 +259,8 @@ class Turn:
     previous_at: datetime | None = None
     session_keys: tuple[str, ...] = ()
     foreign: tuple[Foreign, ...] = ()
+    reads: tuple[str, ...] = ()
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,12 @@ def default_soul(name: str) -> str:
 
 
 @lru_cache
+def scheduled_contract() -> str:
+    """How the agent works in a run of the clock: shorter, since there is nobody to talk to."""
+    return (_FOLDER / "scheduled.md").read_text(encoding="utf-8").strip()
+
+
+@lru_cache
 def summary_instructions() -> str:
     """What a model is told that sums up older messages."""
     return (_FOLDER / "summary.md").read_text(encoding="utf-8").strip()

@@ -69,6 +69,10 @@ class _Remote(Protocol):
     def host(self) -> str: ...
 
 
+BUILT_IN = "offline"
+"""The model that needs no network and no key."""
+
+
 def create(settings: ProviderSettings) -> Provider:
     """The provider the settings name. Raises ProviderError for a name that is not in PROVIDERS."""
     target = PROVIDERS.get(settings.provider)

@@ -16,7 +16,9 @@ from agent.providers import offline_replies as replies
 from agent.providers.base import ProviderSettings
 from agent.providers.offline_asks import SMALL_TALK, Ask, asks_of, without_schedule_line
 from agent.providers.offline_hits import Hit, findings, hits_of
+from agent.providers.offline_words import is_arabic
 from agent.types import JsonObject, Message, Prompt, StreamChunk, ToolCall, Usage
+from agent.when import read_reminder, read_when
 
 QUIET = "HEARTBEAT_OK"
 ROUNDS_MAX = 6
@@ -27,6 +29,7 @@ _WORDS = re.compile(r"\s*\S+|\s+")
 _PAUSE_EVERY_CHUNKS = 64
 _CONTEXT_END = "</context>\n\n"
 _INTERJECTION = "<context>\ncame while"
+_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[[ xX]\][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _OUTCOME = re.compile(r'<data [^\n]*\boutcome="(\w+)"')
 
 
@@ -49,7 +52,7 @@ class _Situation:
     rounds: int
     tools: frozenset[str]
 
-    def result(self, name: str, key: str = "", value: str = "") -> _Made | None:
+    def result(self, name: str, key: str = "", value: str | int = "") -> _Made | None:
         """The call of tool `name` whose argument `key` is `value`, if it was made."""
         return next(
             (made for made in self.made if made.call.name == name and (not key or made.call.args.get(key) == value)),
@@ -151,6 +154,9 @@ def _made(call: ToolCall, result: Message | None) -> _Made:
 def _steps(situation: _Situation) -> list[_Step]:
     scheduled = without_schedule_line(situation.texts[0]) if situation.texts else None
     if scheduled is not None:
+        items = _ITEM.findall(scheduled) if "procedure_step" in situation.tools else []
+        if items:
+            return _checklist(items, situation)
         asks = [ask for text in (scheduled, *situation.texts[1:]) for ask in asks_of(text) if _for_the_clock(ask)]
         return [_step(ask, situation) for ask in asks] or [_Step(QUIET)]
     asks: list[Ask] = []
@@ -165,7 +171,7 @@ def _steps(situation: _Situation) -> list[_Step]:
 
 def _for_the_clock(ask: Ask) -> bool:
     """A scheduled run does what it is told; a mere question in it is for a model that can think about it."""
-    return ask.kind in ("save", "status", "list") or (ask.kind == "search" and ask.explicit)
+    return ask.kind in ("save", "status", "list", "reminder", "jobs") or (ask.kind == "search" and ask.explicit)
 
 
 def _step(ask: Ask, situation: _Situation) -> _Step:
@@ -187,6 +193,12 @@ def _step(ask: Ask, situation: _Situation) -> _Step:
             return _one_call(
                 ask, situation, "conversation_list", {}, lambda text: replies.conversations(text, ask.arabic)
             )
+        case "remind" | "plan":
+            return _plan(ask, situation)
+        case "reminder":
+            return _Step(replies.reminder(ask.fact, ask.arabic))
+        case "jobs":
+            return _one_call(ask, situation, "schedule_list", {}, lambda text: replies.jobs(text, ask.arabic))
         case "time":
             return _Step(replies.now(situation.context, ask.arabic) or replies.statement(ask.arabic))
         case "statement":
@@ -209,6 +221,43 @@ def _correct(ask: Ask, situation: _Situation) -> _Step:
     if not tries:
         args["replaces"] = ask.fact
     return _call(situation, "memory_save", args) or _Step(_unable("memory_save", ask.arabic))
+
+
+def _plan(ask: Ask, situation: _Situation) -> _Step:
+    """A reminder or a job to write down; its times are counted from the turn's own time."""
+    now = replies.at(situation.context)
+    found = None if now is None else (read_reminder if ask.kind == "remind" else read_when)(ask.text, now)
+    if found is None:
+        return _Step(replies.statement(ask.arabic))
+    instruction = found.rest
+    if ask.kind == "remind":
+        word = "ذكّرني" if ask.arabic else "Remind me"
+        instruction = f"{word}: {found.rest}" if found.rest else f"{word}."
+    args = {"when": found.said if found.zone else found.heading, "instruction": instruction}
+    made = situation.result("schedule_create", "instruction", instruction)
+    if made is None:
+        return _call(situation, "schedule_create", args) or _Step(_unable("schedule_create", ask.arabic))
+    text = replies.planned(made.text, ask.arabic)
+    return _Step(text if made.ok else replies.failed("schedule_create", made.text, ask.arabic))
+
+
+def _checklist(items: Sequence[str], situation: _Situation) -> list[_Step]:
+    """The steps of a procedure, each ticked off when it is done; what this model cannot do is said and left open."""
+    steps: list[_Step] = []
+    for number, item in enumerate(items, start=1):
+        asks = [ask for ask in asks_of(item) if _for_the_clock(ask)]
+        done = [_step(ask, situation) for ask in asks]
+        if open_calls := [step for step in done if step.args is not None]:
+            steps += open_calls
+        elif done:
+            answer = "\n".join(step.answer for step in done)
+            if situation.result("procedure_step", "step", number) is None:
+                tick = _call(situation, "procedure_step", {"step": number, "note": answer.partition("\n")[0][:80]})
+                steps += [] if tick is None else [tick]
+            steps.append(_Step(f"{number}. {item}\n{answer}"))
+        else:
+            steps.append(_Step(f"{number}. {item}: {replies.OFFLINE[is_arabic(item)]}"))
+    return steps
 
 
 def _one_call(ask: Ask, situation: _Situation, tool: str, args: dict[str, str], answer: Callable[[str], str]) -> _Step:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 from agent.providers.offline_words import fact_type, folded, is_arabic, keywords, other_wording
+from agent.when import read_reminder, read_when
 
 Kind = Literal[
-    "search", "save", "forget", "correct", "status", "list", "time", "greeting", "wellbeing", "thanks", "bye",
-    "agreed", "help", "cancel", "statement",
+    "search", "save", "forget", "correct", "status", "list", "time", "remind", "reminder", "plan", "jobs", "greeting",
+    "wellbeing", "thanks", "bye", "agreed", "help", "cancel", "statement",
 ]  # fmt: skip
 SMALL_TALK: frozenset[Kind] = frozenset({"greeting", "wellbeing", "thanks", "bye", "agreed", "help", "cancel"})
 ASKS_MAX = 4
@@ -22,7 +24,9 @@ _SCHEDULED = re.compile(r"\[scheduled run: [^\n]*\][ \t]*(?:\n|$)")
 @dataclass(frozen=True, slots=True)
 class Ask:
     """One thing to do. `fact` and `fact_type` for `save` and `correct`, `fact` for `forget`; `queries`, first and
-    second wording, for `search`."""
+    second wording, for `search`. Of the clock: `remind` and `plan` are to be written down, a `reminder` is due now and
+    says `fact`, `jobs` are to be listed.
+    """
 
     kind: Kind
     text: str
@@ -198,6 +202,31 @@ _TALK_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
 )
 
 
+_DUE = re.compile(r"(?:Remind me|ذكّرني)(?::\s*(?P<of>.*\S)|\.)", re.DOTALL)
+_JOBS = re.compile(
+    r"^(?:list|show(?: me)?|what are)(?: all| of| my| the)* (?:reminders?|schedules?|scheduled jobs|jobs)\s*[?.!]*$"
+    r"|^(?:اعرض|اظهر|ارني|ما هي)(?: لي)? (?:تذكيراتي|مواعيدي|التذكيرات|المواعيد|المهام المجدوله)\s*[؟?.!]*$"
+)
+_SOME_DAY = datetime(2027, 1, 6, 10, 30, tzinfo=UTC)
+"""Whether a text names a time does not depend on the day."""
+
+
+def _clock(body: str, plain: str) -> tuple[Kind, str] | None:
+    """What is asked of the clock, if anything is."""
+    due = _DUE.fullmatch(body)
+    if due:
+        return "reminder", due["of"] or ""
+    if _JOBS.search(plain):
+        return "jobs", ""
+    if read_reminder(body, _SOME_DAY) is not None:
+        return "remind", ""
+    when = read_when(body, _SOME_DAY)
+    if when is None or not when.rest or not body.startswith(when.said) or when.heading.startswith("Once"):
+        return None
+    # Only what can be done: "every sunday at 9 we meet" is something to know, not to do.
+    return ("plan", "") if re.match(r"(?:search|find|ابحث|فتش)\b", folded(when.rest)) else None
+
+
 def _small_talk(plain: str) -> Kind | None:
     if len(plain) > TALK_CHARS_MAX or not _ANY_TALK.fullmatch(plain):
         return None
@@ -225,6 +254,9 @@ def _ask(text: str) -> Ask:
         return Ask(talk, text, arabic)
     body = _POLITE.sub("", text.strip(), count=1) or text
     plain = " ".join(folded(body).split())
+    clock = _clock(body, plain)
+    if clock is not None:
+        return Ask(clock[0], text, arabic, fact=clock[1])
     for kind, pattern in _COMMANDS:
         if pattern.search(plain):
             return Ask(kind, text, arabic)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 SNIPPET_CHARS_MAX = 300
 LISTING_CHARS_MAX = 2_000
@@ -200,3 +202,32 @@ def _quoted(text: str, arabic: bool) -> str:
     if len(line) > SNIPPET_CHARS_MAX:
         line = f"{line[:SNIPPET_CHARS_MAX]}…"
     return f"«{line}»" if arabic else f"“{line}”"
+
+
+def at(context: str) -> datetime | None:
+    """The time that the turn's `<context>` block says, in the owner's zone."""
+    line = re.search(r"^now: \w+ (\d{4}-\d\d-\d\d \d\d:\d\d [+-]\d{4}) \(([^)\n]+)\)", context, re.MULTILINE)
+    if line is None:
+        return None
+    try:
+        return datetime.strptime(line[1], "%Y-%m-%d %H:%M %z").astimezone(ZoneInfo(line[2]))
+    except (ValueError, ZoneInfoNotFoundError):
+        return None
+
+
+def planned(result: str, arabic: bool) -> str:
+    """That a job is written down, and its next times."""
+    times = result.partition("Next: ")[2].rstrip(".") or result
+    return f"سُجّل الموعد. المواعيد القادمة: {times}." if arabic else f"It is written down. Next: {times}."
+
+
+def reminder(of: str, arabic: bool) -> str:
+    """A reminder that is due."""
+    if not of:
+        return "تذكير: حان الموعد الذي طلبته." if arabic else "Reminder: it is the time you asked for."
+    return f"تذكير: {of}" if arabic else f"Reminder: {of}"
+
+
+def jobs(result: str, arabic: bool) -> str:
+    """The jobs, as the tool lists them."""
+    return f"{'المهام المجدولة' if arabic else 'What runs by the clock'}:\n{result}"

@@ -307,7 +307,8 @@ async def test_a_scheduled_run_gets_neither_history_nor_hits(make: MakePrefronta
     assert len(prompt.messages) == 1
     assert "<data" not in prompt.messages[0].text
     assert spoken(prompt.messages[0].text) == turn.text
-    assert "<memory>" in prompt.system
+    assert "<memory_map>" in prompt.system
+    assert "<memory>" not in prompt.system
 
 
 async def test_a_prompt_stays_within_the_models_context(make: MakePrefrontal, workspace: Path) -> None:
@@ -419,3 +420,19 @@ def tokens_of(texts: Sequence[str]) -> int:
 
 def test_the_operating_contract_is_short() -> None:
     assert tokens_of([operating_contract()]) < 1_500
+
+
+async def test_a_light_request_stays_small_whatever_the_home_holds(make: MakePrefrontal, workspace: Path) -> None:
+    long = "A sentence that the owner wrote down some time ago. " * 2_000
+    for path in ("identity/soul.md", "agents.md", "memory.md", "identity/user.md", "files/plan.md", "files/other.md"):
+        (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / path).write_text(long, encoding="utf-8")
+    reads = ("files/plan.md", "files/other.md", "files/none.md", "../outside.md")
+    turn = a_turn("[scheduled run: morning]\nWhat is due?", origin="scheduled", reads=reads)
+    prompt = await make(FakeCortex([])).assemble_context(turn)
+    text = prompt.messages[0].text
+    assert estimate_tokens(prompt.system) + estimate_tokens(text) <= 3_000
+    assert text.count("<data ") == 4
+    assert "file:files/plan.md" in text
+    assert "there is no such file" in text
+    assert spoken(text) == turn.text

@@ -14,7 +14,7 @@ from agent.turn import PIPELINE
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs/regions.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (\w+) \| ([^|]+) \| `([^`]+)` \| ([^|]+) \|$", TEXT, re.MULTILINE)
-OTHERS = {"compaction", "corpus", "ledger", "rounds_max", "trace"}
+OTHERS = {"chosen", "compaction", "corpus", "ledger", "rounds_max", "trace"}
 
 
 def test_each_region_of_the_brain_has_its_row_and_no_other() -> None:

@@ -13,6 +13,7 @@ from aiohttp import web
 from agent.capabilities.files.tools import Files
 from agent.capabilities.memory.tools import MemoryTools
 from agent.capabilities.messages.tools import Messages, Recipient
+from agent.capabilities.schedule.tools import Schedule
 from agent.capabilities.shell.tools import Shell
 from agent.capabilities.web_fetch.tools import WebFetch
 from agent.cerebellum import BUILT_IN, Cerebellum
@@ -20,6 +21,7 @@ from agent.types import CallContext, Person, ToolFunction, Viewer
 from tests.contracts.test_capability_contract import AT, CapabilityContract, World
 from tests.fakes.a_memory import a_memory
 from tests.fakes.messenger import FakeMessenger
+from tests.fakes.schedules import FakeSchedules
 from tests.fakes.skills import skill_folder
 
 OWNER = CallContext(Viewer(Person("telegram:7", "Omar", "owner")), "telegram:7", "c-1", "t", AT, "1")
@@ -78,6 +80,20 @@ class TestMessages(CapabilityContract):
             "send_file": {"path": "quokka.txt", "to": "quokka"},
         }
         return owners_world("messages", Messages(messenger, tmp_path).functions(), calls)
+
+
+class TestSchedule(CapabilityContract):
+    @pytest.fixture
+    def world(self) -> World:
+        calls: dict[str, dict[str, Any]] = {
+            "schedule_create": {"when": "tomorrow at 9", "instruction": "feed the quokka"},
+            "schedule_list": {},
+            "schedule_edit": {"name": "quokka", "when": "Daily (08:00)"},
+            "schedule_delete": {"name": "quokka"},
+            "schedule_run": {"name": "quokka"},
+            "procedure_step": {"step": 1, "note": "quokka"},
+        }
+        return owners_world("schedule", Schedule(FakeSchedules("quokka"), ZoneInfo("UTC")).functions(), calls)
 
 
 class TestWebFetch(CapabilityContract):
