@@ -13,6 +13,7 @@ from typing import Any
 
 from agent.brain import Brain, build_brain
 from agent.capabilities.messages.tools import Messages
+from agent.capabilities.schedule.tools import Schedule
 from agent.cortex.watch import Watcher
 from agent.mcp import McpServers
 from agent.providers.base import warm
@@ -24,9 +25,12 @@ from channels.channel import Channel, ChannelContext, HasRoutes, Page
 from channels.scheduled.channel import ScheduledChannel
 from channels.scheduled.quiet import is_quiet
 from channels.scheduled.types import CHANNEL_IDS
+from gateway.alerts import Alerts
 from gateway.approvals import Approvals
 from gateway.arrivals import Arrivals
 from gateway.backend import OwnerBackend
+from gateway.chores import ChannelWatch, memory_jobs, upkeep_jobs
+from gateway.clock import Clock
 from gateway.commands import MENU
 from gateway.config import Settings
 from gateway.drafts import Drafts
@@ -34,7 +38,7 @@ from gateway.health import ChannelReport
 from gateway.home import HomeLock, forget_running, prepare, write_running
 from gateway.http import HttpServer
 from gateway.inbox import Inbox
-from gateway.library import Library, model_of, utc_now
+from gateway.library import Library, chosen_model, model_of, utc_now
 from gateway.limits import READLOG_MARK_SECONDS
 from gateway.linking import Linking
 from gateway.messenger import Messenger
@@ -42,18 +46,14 @@ from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.people import People
 from gateway.queue import Queue
+from gateway.schedules import OwnersSchedules
 from gateway.sentences import language_of, sentence
 from gateway.spending import Spending
 from gateway.store import StoreError
 from gateway.supervise import supervise
 from gateway.transcribe import Transcriber
 from gateway.uploads import UploadFolder
-from gateway.wiring import EndedChannels, FactMemory, RunQueue, mcp_servers
-from heartbeat.history import RunHistory
-from heartbeat.jobs import HeartbeatFile
-from heartbeat.runner import Runner
-from heartbeat.timer import SchedulerTimer
-from heartbeat.types import due_of_key
+from gateway.wiring import FactMemory, mcp_servers
 
 LOG = logging.getLogger(__name__)
 
@@ -108,18 +108,19 @@ class App:
         self._build_core()
         self.inbox.connect(self.queue, self.backend)
         await self._create_channels()
-        self.runner = self.backend.runner = self._build_runner()
+        self.clock = self._build_clock()
+        self.runner = self.backend.runner = self.clock.runner
         await self._listen()
         await self._recover()
         self.watcher = Watcher(self.library.cortex.files, faults=(StoreError,))
         self._run(self._keep_marks())
         self._run(self._keep_index())
-        self.health.on_change = self.ended.changed
+        self.health.on_change = self.watch.changed
         for channel, report in self._reports:
-            self._run(supervise(channel, self.inbox.accept, report, now=self._now, ended=self.ended.tell))
+            self._run(supervise(channel, self.inbox.accept, report, now=self._now, ended=self.watch.ended))
         if self.settings.heartbeat.enabled:
-            self.runner.start()
-            self._stack.push_async_callback(self.runner.stop)
+            self.clock.start()
+            self._stack.push_async_callback(self.clock.stop)
         self.health.ready = True
         self._run(warm(self._provider))
         if not self._provider.local:
@@ -139,8 +140,14 @@ class App:
         self._stack.callback(self.brain.close)
         self.approvals = Approvals(self.store, self.outbox, self.channels, self.people, self.observers, self._now)
         self.approvals.remove = self.library.remover.remove
+        self.alerts = Alerts(
+            self.settings, self.store, self.outbox, self.channels, self.people, self.readlog, self.observers, self._now
+        )
+        self.linking = Linking(self.channels, self.health.reports)
+        self.watch = ChannelWatch(
+            self.store, self.health, self.linking, self.alerts, self.settings.agent.language, self._now
+        )
         self.arrivals = self._build_arrivals()
-        self.ended = EndedChannels(self.settings, self.store, self.people, self.outbox, self.channels, self._now)
         self.queue = Queue(
             self.settings,
             self.store,
@@ -168,7 +175,12 @@ class App:
             self._now,
         )
         self.arrivals.connect(self.queue.wake)
-        self.backend = OwnerBackend(
+        self.backend = self._build_backend()
+        self.library.remover.on_removed = self.backend.removed
+        self.library.state.running = self.backend.status
+
+    def _build_backend(self) -> OwnerBackend:
+        return OwnerBackend(
             store=self.store,
             introspect=self.library.introspect,
             upkeep=self.library.upkeep,
@@ -183,10 +195,8 @@ class App:
             spending=self.spending,
             observe=self.observers,
             forget_prompts=self.brain.prefrontal.forget,
-            linking=Linking(self.channels, self.health.reports),
+            linking=self.linking,
         )
-        self.library.remover.on_removed = self.backend.removed
-        self.library.state.running = self.backend.status
 
     def _build_arrivals(self) -> Arrivals:
         return Arrivals(
@@ -200,18 +210,32 @@ class App:
             self._now,
         )
 
+    def _chosen(self, name: str) -> Provider:
+        """The model that the owner chose for a job: another one of the same service, or the built-in one."""
+        if name in {self._provider.model, self.settings.model.name}:
+            return self._provider
+        return self._closed_at_end(chosen_model(self.settings, self.home / "workspace", name))
+
+    def _closed_at_end(self, provider: Provider) -> Provider:
+        self._stack.push_async_callback(provider.close)
+        return provider
+
     def _build_brain(self) -> Brain:
-        model = self.settings.model
-        self._provider = self._given_provider or model_of(self.settings, self.home / "workspace")
-        self._stack.push_async_callback(self._provider.close)
+        model, workspace = self.settings.model, self.home / "workspace"
+        self._provider = self._closed_at_end(self._given_provider or model_of(self.settings, workspace))
         self.library.think_with(self._provider, self.spending, self._now)
-        workspace = self.home / "workspace"
         messenger = Messenger(self.store, self.outbox, self.channels, self.people, workspace, self._now)
+        self.schedules = OwnersSchedules(workspace, self.store)
+        functions = {
+            **self.library.functions(),
+            "messages": Messages(messenger, workspace).functions(),
+            "schedule": Schedule(self.schedules, self.settings.zone).functions(),
+        }
         return build_brain(
             workspace=workspace,
             provider=self._provider,
             cortex=self.library.cortex,
-            functions={**self.library.functions(), "messages": Messages(messenger, workspace).functions()},
+            functions=functions,
             sources=[self.mcp],
             ledger=self.spending,
             retry_seconds=model.retry_seconds,
@@ -222,6 +246,7 @@ class App:
             rounds_max=self.settings.agent.max_rounds,
             confirm=self.settings.safety.confirm,
             redact=self.library.redactor,
+            chosen=self._chosen,
         )
 
     @property
@@ -278,21 +303,12 @@ class App:
             self.backend.page = name
         self._reports.append((channel, report))
 
-    def _build_runner(self) -> Runner:
-        return Runner(
-            HeartbeatFile(self.home / "workspace" / "heartbeat.md"),
-            self.store.runs,
-            RunQueue(self.store, self.scheduled),
-            RunHistory(self.home / "workspace" / "run-history.md", self.settings.zone),
-            SchedulerTimer(),
-            zone=self.settings.zone,
-            now=self._now,
-            target=self.settings.heartbeat.target,
+    def _build_clock(self) -> Clock:
+        jobs = (
+            *upkeep_jobs(self.home, self.store, self.watch),
+            *memory_jobs(self.settings.memory, lambda: self.library.reflection),
         )
-
-    async def _run_ended(self, job: str, run_key: str, status: str, conversation_id: str, note: str) -> None:
-        outcome: Any = status
-        await self.runner.finished(job, due_of_key(run_key)[1], outcome, note, conversation_id)
+        return Clock(self.home, self.settings, self.store, self._now, jobs, self.scheduled, self.alerts, self.schedules)
 
     async def _listen(self) -> None:
         """The HTTP server, with the routes of every channel that has some."""
@@ -320,8 +336,8 @@ class App:
         """What the last run left: lines the logs lack, replies on their way, messages that wait."""
         await self.readlog.start()
         self.uploads.clean()
-        self.queue.run_ended = self._run_ended
-        self.queue.allowed_tools = self.runner.tools
+        self.queue.clock = self.clock
+        self.outbox.refused = self.alerts.refused
         self._stack.push_async_callback(self.inbox.close)
         self._stack.push_async_callback(self.outbox.close)
         self._stack.push_async_callback(self.queue.close)

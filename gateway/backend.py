@@ -30,7 +30,7 @@ from gateway.spending import Spending
 from gateway.store import Store, StoreError
 from gateway.upkeep import Upkeep
 from heartbeat.runner import Runner
-from heartbeat.types import CannotRun, Run, UnknownJob
+from heartbeat.types import KINDS, CannotRun, JobState, Kind, Run, UnknownJob
 
 Json = Mapping[str, Any]
 
@@ -41,6 +41,10 @@ STATUS_JOBS = 5
 KNOWN_PAGES_MAX = 10_000
 NUMBER_DIGITS_MAX = 15
 _NUMBERS = frozenset({"limit", "from", "to"})
+
+
+class JobNotDone(NotDone, CannotRun):
+    """A job cannot be started now: for the page, and for a command."""
 
 
 @dataclass(slots=True)
@@ -218,13 +222,24 @@ class OwnerBackend:
     async def runs(self) -> Json:
         return {"runs": [run_json(run) for run in await self.store.runs.history(200)]}
 
-    async def run_job(self, name: str) -> None:
+    async def jobs(self) -> Json:
+        if self.runner is None:
+            return {"jobs": []}
+        return {"jobs": [job_json(job) for job in await self.runner.list()]}
+
+    async def run_job(self, name: str, kind: str | None = None, arguments: Mapping[str, str] | None = None) -> None:
+        try:
+            await self._clock(name).run_now(name, _kind(kind), arguments)
+        except CannotRun as error:
+            raise JobNotDone(str(error)) from error
+
+    async def switch_job(self, name: str, on: bool, kind: str | None = None) -> None:
+        await self._clock(name).switch(name, on, _kind(kind))
+
+    def _clock(self, name: str) -> Runner:
         if self.runner is None:
             raise UnknownJob(name)
-        try:
-            await self.runner.run_now(name)
-        except CannotRun as error:
-            raise NotDone(str(error)) from error
+        return self.runner
 
     async def retry_delivery(self, key: str) -> bool:
         return await self.outbox.retry(key)
@@ -289,6 +304,29 @@ def _args(query: Mapping[str, str]) -> dict[str, Any]:
     return args
 
 
+def _kind(kind: str | None) -> Kind | None:
+    """Raises BadQuery."""
+    known: Kind | None = next((one for one in KINDS if one == kind), None)
+    if kind is not None and known is None:
+        raise BadQuery(f"`kind` must be {', '.join(KINDS)}, not `{kind[:40]}`.")
+    return known
+
+
+def job_json(job: JobState, *, clock_on: bool = True) -> dict[str, Any]:
+    """One job in the shape of docs/formats.md."""
+    on = job.enabled and clock_on
+    return {
+        "name": job.name,
+        "kind": job.kind,
+        "schedule": job.schedule,
+        "zone": job.zone,
+        "enabled": on,
+        "next_at": job.next_at.isoformat() if on and job.next_at is not None else None,
+        "last": None if job.last is None else run_json(job.last),
+        "fault": job.fault,
+    }
+
+
 def run_json(run: Run) -> dict[str, Any]:
     """One run in the shape of docs/formats.md."""
 
@@ -297,6 +335,7 @@ def run_json(run: Run) -> dict[str, Any]:
 
     return {
         "name": run.job,
+        "kind": run.kind,
         "due_at": iso(run.due_at),
         "started_at": iso(run.started_at),
         "ended_at": iso(run.ended_at),

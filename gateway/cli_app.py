@@ -50,6 +50,7 @@ for name, group in {
     "heartbeat": cli_heartbeat.app,
     "channels": cli_channels.app,
     "service": cli_service.app,
+    "procedure": cli_heartbeat.procedures,
 }.items():
     app.add_typer(group, name=name, no_args_is_help=True)
 

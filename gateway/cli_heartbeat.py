@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -15,10 +15,39 @@ if TYPE_CHECKING:
 
     from gateway.library import Library
     from heartbeat.runner import Runner
-    from heartbeat.types import DueRun, JobState, Kind, QueueState, Run
+    from heartbeat.types import JobState, Run
 
 T = TypeVar("T")
 app = typer.Typer(help="The clock: jobs of heartbeat.md.")
+procedures = typer.Typer(help="Procedures: what is worth doing again, a file each.")
+
+
+@procedures.command("list")
+def list_procedures(home: Home = None, as_json: Json = False) -> None:
+    """The procedures, their next and last runs, and what is wrong with them."""
+    _list(place(home), as_json, "procedure")
+
+
+@procedures.command("run")
+def run_procedure(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The procedure, as its file is called.")],
+    values: Annotated[
+        list[str] | None, typer.Argument(metavar="VALUE", help="What it asks for, as WORD=VALUE.")
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Run a procedure now.
+
+    It needs the running gateway.
+    """
+    from gateway.cli_errors import used_wrongly
+
+    pairs = [value.partition("=") for value in values or []]
+    for word, equals, _ in pairs:
+        if not equals:
+            raise used_wrongly(f"`{word}` is no value.", "Write WORD=VALUE, for example city=Riyadh.")
+    _run(place(home), name, {word: value for word, _, value in pairs}, as_json, "procedure")
 
 
 @app.command("list")
@@ -48,12 +77,33 @@ def run(
 
     Its answer goes where it always goes.
     """
-    from gateway.cli_output import print_json
-    from gateway.client import quoted
+    _run(place(home), name, {}, as_json)
 
-    place(home).needed_client().post(f"/api/heartbeat/{quoted(name)}/run")
-    if as_json:
-        print_json({"name": name, "state": "waiting"})
+
+@app.command()
+def on(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The job, as `heartbeat list` shows it.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Switch a job on again.
+
+    It needs the running gateway.
+    """
+    _switch(place(home), name, on=True, as_json=as_json)
+
+
+@app.command()
+def off(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The job, as `heartbeat list` shows it.")],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Switch a job off.
+
+    Its file stays as it is; it needs the running gateway.
+    """
+    _switch(place(home), name, on=False, as_json=as_json)
 
 
 @app.command()
@@ -66,7 +116,26 @@ def history(
     _history(place(home), limit, as_json)
 
 
-def _list(where: Place, as_json: bool) -> None:
+def _run(where: Place, name: str, arguments: dict[str, str], as_json: bool, kind: str | None = None) -> None:
+    from gateway.cli_output import print_json
+    from gateway.client import quoted
+
+    body = {"arguments": arguments} | ({} if kind is None else {"kind": kind})
+    where.needed_client().post(f"/api/heartbeat/{quoted(name)}/run", body)
+    if as_json:
+        print_json({"name": name, "state": "waiting"})
+
+
+def _switch(where: Place, name: str, *, on: bool, as_json: bool) -> None:
+    from gateway.cli_output import print_json
+    from gateway.client import quoted
+
+    where.needed_client().post(f"/api/heartbeat/{quoted(name)}/switch", {"on": on})
+    if as_json:
+        print_json({"name": name, "enabled": on})
+
+
+def _list(where: Place, as_json: bool, kind: str = "") -> None:
     from gateway.cli_output import print_json, remark, table, when
 
     clock_on = where.settings.heartbeat.enabled
@@ -74,20 +143,25 @@ def _list(where: Place, as_json: bool) -> None:
     async def all_jobs(runner: Runner) -> tuple[JobState, ...]:
         return await runner.list()
 
-    jobs = asyncio.run(_with_clock(where, all_jobs))
+    jobs = [job for job in asyncio.run(_with_clock(where, all_jobs)) if kind in {"", job.kind}]
     if as_json:
-        print_json({"jobs": [_job_shape(job, clock_on) for job in jobs]})
+        from gateway.backend import job_json
+
+        print_json({"jobs": [job_json(job, clock_on=clock_on) for job in jobs]})
         return
     if jobs:
         table(
-            ("job", "schedule", "next", "last", "remark"),
+            ("job", "kind", "schedule", "next", "last", "remark"),
             [
                 (
                     job.name,
+                    job.kind,
                     job.schedule if job.schedule != job.name else "",
                     when(job.next_at, where.zone) if clock_on else "",
                     "" if job.last is None else job.last.outcome or "running",
-                    job.fault or _last_run(job, when(job.last and job.last.due_at, where.zone)),
+                    job.fault
+                    or ("" if job.enabled else "switched off")
+                    or _last_run(job, when(job.last and job.last.due_at, where.zone)),
                 )
                 for job in jobs
             ],
@@ -96,7 +170,7 @@ def _list(where: Place, as_json: bool) -> None:
             wrap=True,
         )
     else:
-        remark(f"No job is written in {where.home / 'workspace' / 'heartbeat.md'} yet.")
+        remark(f"No procedure is written in {where.home / 'workspace' / 'procedures'} yet.")
     if jobs and not clock_on:
         remark("The clock is off: set `enabled = true` under [heartbeat] in config.toml.")
 
@@ -184,46 +258,8 @@ async def _with_clock(where: Place, ask: Callable[[Runner], Awaitable[T]]) -> T:
 def _clock(where: Place, library: Library) -> Runner:
     from datetime import UTC, datetime
 
-    from heartbeat.history import RunHistory
-    from heartbeat.jobs import HeartbeatFile
-    from heartbeat.runner import Runner
-    from heartbeat.timer import SchedulerTimer
+    from gateway.chores import listed_jobs
+    from gateway.clock import Clock
 
-    workspace = where.home / "workspace"
-    return Runner(
-        HeartbeatFile(workspace / "heartbeat.md"),
-        library.store.runs,
-        _NoQueue(),
-        RunHistory(workspace / "run-history.md", where.zone),
-        SchedulerTimer(),
-        zone=where.zone,
-        now=lambda: datetime.now(UTC),
-        target=where.settings.heartbeat.target,
-    )
-
-
-class _NoQueue:
-    """`heartbeat.types.RunQueue` of a clock that only tells the time: it is never started, so nothing comes."""
-
-    async def submit(self, run: DueRun) -> None:
-        raise RuntimeError("this clock does not run jobs")
-
-    async def state(self, kind: Kind, key: str) -> QueueState:
-        return "open"
-
-
-def _job_shape(job: JobState, clock_on: bool) -> dict[str, Any]:
-    """The shape of docs/formats.md."""
-    from gateway.backend import run_json
-
-    on = job.enabled and clock_on
-    return {
-        "name": job.name,
-        "kind": job.kind,
-        "schedule": job.schedule,
-        "zone": job.zone,
-        "enabled": on,
-        "next_at": job.next_at.isoformat() if on and job.next_at is not None else None,
-        "last": None if job.last is None else run_json(job.last),
-        "fault": job.fault,
-    }
+    jobs = listed_jobs(where.settings.memory)
+    return Clock(where.home, where.settings, library.store, lambda: datetime.now(UTC), jobs).runner

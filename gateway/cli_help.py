@@ -50,10 +50,14 @@ Queue and clock
   queue list               waiting messages, replies that did not arrive
   queue retry KEY          send a reply again
   queue drop ID            take a message or a reply out
-  heartbeat list           the jobs of heartbeat.md
+  heartbeat list           all jobs of the clock
   heartbeat next [NAME]    when they are due
   heartbeat run NAME       run one now
   heartbeat history        what ran, was late, skipped or missed
+  heartbeat on NAME        switch a job on
+  heartbeat off NAME       switch a job off
+  procedure list           what is worth doing again
+  procedure run NAME [VALUE]  do it now, with WORD=VALUE for what it asks
   tasks [ID]               what the agent did, step by step
 
 Channels

@@ -15,7 +15,8 @@ from gateway.cli_output import print_json, say
 if TYPE_CHECKING:
     from agent.amygdala import Amygdala
     from agent.cerebellum import Cerebellum
-    from agent.types import CallContext, ToolCall, ToolResult, ToolSpec
+    from agent.types import CallContext, ToolCall, ToolFunction, ToolResult, ToolSpec
+    from gateway.library import Library
 
 
 def tool(place: Place, name: str, arguments: str, *, consent: bool, as_json: bool) -> None:
@@ -48,7 +49,8 @@ async def _called(place: Place, name: str, args: dict[str, Any], consent: bool) 
     async with opened(place, fresh=True) as library:
         show_channels(place, library)
         workspace = place.home / "workspace"
-        cerebellum = Cerebellum(library.functions(), (BUILT_IN, workspace / "skills"), workspace=workspace)
+        functions = {**library.functions(), "schedule": await _schedule(place, library)}
+        cerebellum = Cerebellum(functions, (BUILT_IN, workspace / "skills"), workspace=workspace)
         spec = cerebellum.spec(name)
         if spec is None:
             names = ", ".join(spec.name for spec in cerebellum.tools("owner"))
@@ -79,6 +81,22 @@ async def _preview(cerebellum: Cerebellum, context: CallContext, call: ToolCall,
         return await cerebellum.execute_tool(replace(context, preview=True), call) if spec.previews else ""
     except ToolFailure as failure:
         raise failed("failed", str(failure)) from failure
+
+
+async def _schedule(place: Place, library: Library) -> dict[str, ToolFunction]:
+    """The tools of the clock, on a clock that only tells the time."""
+    from agent.capabilities.schedule.tools import Schedule
+    from gateway.chores import listed_jobs
+    from gateway.clock import Clock
+    from gateway.library import utc_now
+    from gateway.schedules import OwnersSchedules
+
+    schedules = OwnersSchedules(place.home / "workspace", library.store, runs=False)
+    clock = Clock(
+        place.home, place.settings, library.store, utc_now, listed_jobs(place.settings.memory), schedules=schedules
+    )
+    await clock.runner.reload()
+    return Schedule(schedules, place.zone).functions()
 
 
 def _gate(place: Place, cerebellum: Cerebellum) -> Amygdala:

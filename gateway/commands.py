@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from channels.channel import MenuCommand
 from gateway.sentences import Language
+from heartbeat.types import CannotRun
 
 _COMMAND = re.compile(r"/([A-Za-z_]+)(?:\s+(.*))?\s*\Z", re.DOTALL)
 
@@ -21,6 +23,10 @@ class Desk(Protocol):
         ...
 
     async def status(self) -> dict[str, Any]: ...
+
+    async def run_job(self, name: str, kind: str | None = None, arguments: Mapping[str, str] | None = None, /) -> None:
+        """Starts a job or procedure. Raises LookupError for a name that none has, and CannotRun."""
+        ...
 
     async def more_budget(self) -> bool:
         """Raises today's budget by its own amount; False when there is no budget."""
@@ -115,6 +121,33 @@ async def _budget(desk: Desk, request: Request) -> str:
     return {"en": "There is no budget to raise.", "ar": "لا توجد ميزانية لزيادتها."}[request.language]
 
 
+async def _run(desk: Desk, request: Request) -> str:
+    name, arguments = _named(request.argument)
+    if not name:
+        return {
+            "en": "Send `/run NAME` to start a job or a procedure now, and `/run NAME word=value` to give it a value.",
+            "ar": "أرسل ‎`/run NAME` لبدء مهمة أو إجراء الآن، و‎`/run NAME word=value` لإعطائه قيمة.",
+        }[request.language]
+    try:
+        await desk.run_job(name, None, arguments)
+    except LookupError:
+        return {"en": f"No job is called {name}.", "ar": f"لا توجد مهمة باسم {name}."}[request.language]
+    except CannotRun as error:
+        return {"en": f"Not started: {error}", "ar": f"لم تبدأ: {error}"}[request.language]
+    return {"en": f"Started: {name}.", "ar": f"بدأت: {name}."}[request.language]
+
+
+def _named(argument: str) -> tuple[str, dict[str, str]]:
+    """The name of a job, and the values after it: `report city="New York" week=46`."""
+    try:
+        words = shlex.split(argument)
+    except ValueError:  # a quote that is not closed belongs to the name
+        words = argument.split()
+    first = next((n for n, word in enumerate(words) if "=" in word[1:]), len(words))
+    pairs = (word.partition("=") for word in words[first:])
+    return " ".join(words[:first]), {word: value for word, _, value in pairs}
+
+
 async def _help(desk: Desk, request: Request) -> str:
     head = {
         "en": "Write to me as to a person. These commands help:",
@@ -145,6 +178,12 @@ _TABLE = (
         "budget",
         {"en": "`/budget more` raises today's budget", "ar": "‎`/budget more` يزيد ميزانية اليوم"},
         _budget,
+        owner_only=True,
+    ),
+    Command(
+        "run",
+        {"en": "`/run NAME` starts a job or a procedure now", "ar": "‎`/run NAME` يبدأ مهمة أو إجراء الآن"},
+        _run,
         owner_only=True,
     ),
     Command("help", {"en": "this list", "ar": "هذه القائمة"}, _help),

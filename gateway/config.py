@@ -6,7 +6,7 @@ import os
 import shlex
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     create_model,
     field_validator,
     model_validator,
@@ -22,6 +23,9 @@ from pydantic import (
 
 from agent.limits import MODEL_RETRY_PAUSES_SECONDS
 from channels.registry import CHANNELS, settings_class
+
+if TYPE_CHECKING:
+    from heartbeat.types import Defaults
 
 ProviderName = Literal["offline", "anthropic", "openai", "deepseek", "ollama"]
 
@@ -141,6 +145,18 @@ class MemorySettings(Section):
         default="off", description="search by meaning too, with the model of the extra `semantic`"
     )
 
+    @field_validator("consolidate", "reflect")
+    @classmethod
+    def _as_a_heading(cls, value: str) -> str:
+        from heartbeat.headings import BadSchedule, parse_schedule
+
+        try:
+            if value.strip():
+                parse_schedule(value)
+        except BadSchedule as error:
+            raise ValueError("a schedule such as Daily (03:00) or Weekly (Mon 00:30); empty: not by itself") from error
+        return value.strip()
+
     @field_validator("folders")
     @classmethod
     def _are_paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -161,6 +177,11 @@ class MemorySettings(Section):
 class HeartbeatSettings(Section):
     enabled: bool = True
     target: str = "owner"
+    quiet: str = Field(default="", description="hours in which only urgent alerts are sent: `22:00-07:00`; empty: none")
+    daily_runs: int = Field(default=0, ge=0, description="runs that the clock starts in one day; 0: no limit")
+    daily_tokens: int = Field(default=0, ge=0, description="tokens of all runs in one day; 0: no limit")
+    grace: str = Field(default="2h", description="how late a run may still begin")
+    catchup: Literal["once", "skip"] = Field(default="once", description="what is made up after a stop or sleep")
 
     @field_validator("target")
     @classmethod
@@ -169,6 +190,36 @@ class HeartbeatSettings(Section):
         if value not in {"owner", "none"} and not (channel in CHANNELS and chat):
             raise ValueError("`owner`, `none` or `<channel>:<chat>`")
         return value
+
+    @field_validator("quiet", "grace")
+    @classmethod
+    def _as_in_heartbeat_md(cls, value: str, info: ValidationInfo) -> str:
+        from heartbeat.grammar import read_marker
+        from heartbeat.headings import BadSchedule
+
+        try:
+            if value or info.field_name == "grace":
+                read_marker(str(info.field_name), value)
+        except BadSchedule as error:
+            raise ValueError(
+                "hours such as 22:00-07:00" if info.field_name == "quiet" else "such as 30m or 2h"
+            ) from error
+        return value
+
+    @property
+    def defaults(self) -> Defaults:
+        """What counts for a job that does not say otherwise."""
+        from heartbeat.grammar import read_marker
+        from heartbeat.types import Defaults
+
+        return Defaults(
+            target=self.target,
+            catchup=self.catchup,
+            daily_runs=self.daily_runs,
+            daily_tokens=self.daily_tokens,
+            **read_marker("grace", self.grace),
+            **(read_marker("quiet", self.quiet) if self.quiet else {}),
+        )
 
 
 class _Settings(Section):

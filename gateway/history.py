@@ -1,18 +1,50 @@
-"""From saved messages to the messages of a prompt: what was said, with its tool calls, in the order it happened."""
+"""From saved messages to a turn and the messages of its prompt: what was said, with its tool calls, in order."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from agent.lines import one_line
-from agent.types import EarlierCall, Message, ToolCall, ToolResult
-from gateway.store.types import HistoryCall, HistoryMessage, Overheard
-from gateway.words import overheard
+from agent.types import EarlierCall, Message, Person, ToolCall, ToolResult, Turn
+from gateway.store.types import Claim, HistoryCall, HistoryMessage, Overheard
+from gateway.words import foreign, overheard
+from heartbeat.types import Job
 
 NAME_CHARS = 60
 UNKNOWN = "interrupted, not known whether it ran"
+
+
+def turn_of(claim: Claim, text: str, *, style: str, job: Job | None, started_at: datetime) -> Turn:
+    """The turn that answers the claimed messages. `style` is their channel's; `job`: the job whose run it is."""
+    first = claim.messages[0]
+    return Turn(
+        id=claim.turn_id,
+        session_key=claim.session_key,
+        conversation_id=claim.conversation_id,
+        text=text,
+        person=Person(
+            f"{first.address.channel}:{first.sender_id}",
+            first.sender_name,
+            "owner" if first.rights == "owner" else "allowed",
+        ),
+        started_at=started_at,
+        origin="scheduled" if first.origin == "scheduled" else "person",
+        channel=first.address.channel,
+        style=style,
+        files=claim.files,
+        history=prompt_history(claim.history, claim.conversation_id),
+        previous_at=claim.history[-1].at if claim.history else None,
+        may_ask=first.origin == "person",
+        allows=() if job is None else job.tools,
+        reads=() if job is None else job.files,
+        model="" if job is None else job.model or "",
+        earlier_calls=earlier_calls(claim.reply_so_far),
+        session_keys=claim.session_keys,
+        foreign=foreign(claim.messages, claim.unseen),
+    )
 
 
 def prompt_history(history: Sequence[HistoryMessage], conversation_id: str = "") -> tuple[Message, ...]:

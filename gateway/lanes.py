@@ -1,19 +1,30 @@
-"""A session's place in the queue, and what the queue tells the clock."""
+"""A session's place in the queue, and what the queue asks of the clock."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, Protocol
 
 from agent.types import TurnResult
+from gateway.store.alerts import Alert
 from gateway.store.types import Claim
+from heartbeat.types import Job, Kind
 
 
-class RunEnded(Protocol):
-    """The clock wants to know how its run ended."""
+class ClockDesk(Protocol):
+    """What the queue wants to know of a scheduled run, and where it tells how the run ended."""
 
-    async def __call__(self, job: str, run_key: str, status: str, conversation_id: str, note: str) -> None: ...
+    def job(self, kind: Kind, name: str) -> Job | None: ...
+
+    def alert(self, kind: Kind, name: str, text: str, now: datetime) -> Alert:
+        """What becomes of a run's word to its target."""
+        ...
+
+    async def run_ended(
+        self, kind: Kind, job: str, run_key: str, status: str, conversation_id: str, note: str
+    ) -> None: ...
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from agent.capabilities.web_fetch.tools import WebFetch
 from agent.cortex.search import Cortex
 from agent.hippocampus.forget import Forget
 from agent.hippocampus.knowledge import Knowledge
-from agent.providers.base import ProviderSettings, create, writes
+from agent.providers.base import BUILT_IN, ProviderSettings, create, writes
 from agent.redaction import Redactor
 from agent.types import JsonObject, Provider, ProviderError, ToolFunction
 from agent.usage import Ledger
@@ -47,11 +47,21 @@ def utc_now() -> datetime:
 
 def model_of(settings: Settings, workspace: Path) -> Provider:
     """The model that the settings name. Raises ProviderError, ImportError."""
+    return _model(settings, workspace, settings.model.provider, settings.model.name)
+
+
+def chosen_model(settings: Settings, workspace: Path, name: str) -> Provider:
+    """Another model of the same service, or the built-in one. Raises ProviderError, ImportError."""
+    provider, name = (BUILT_IN, "") if name == BUILT_IN else (settings.model.provider, name)
+    return _model(settings, workspace, provider, name)
+
+
+def _model(settings: Settings, workspace: Path, provider: str, name: str) -> Provider:
     model = settings.model
     return create(
         ProviderSettings(
-            provider=model.provider,
-            name=model.name,
+            provider=provider,
+            name=name,
             base_url=model.base_url,
             api_key=model.api_key.get_secret_value(),
             context_tokens=model.context_tokens,

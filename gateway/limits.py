@@ -73,3 +73,28 @@ CHANGE_PAUSES_SECONDS = (1.0, 5.0, 30.0, 60.0)
 """Between tries to show in the chat that a question is closed."""
 WATCH_SECONDS = 15.0
 """How often a channel is looked at for a sign of life."""
+RUNS_MAX = 3
+"""Scheduled runs side by side; fewer where there are fewer workers, so that one is left for people."""
+RUN_SECONDS_MAX = 600.0
+RUN_TOKENS_MAX = 200_000
+"""What one scheduled run may spend, in and out; then no further model call of it is made."""
+RUNS_COUNTED_MAX = 50
+"""Runs whose tokens are remembered; more than can run at once."""
+ALERT_REPEAT_SECONDS = 86_400.0
+"""An alert equal to its job's last one is not sent again so long."""
+ALERTS_KEPT_SECONDS = 30 * 86_400.0
+ANSWERED_MESSAGES_MAX = 500
+"""How many of the last messages sent to a chat are looked through for the one that a person replies to."""
+MISSED_NAMES_MAX = 20
+"""Jobs that a summary of missed runs names."""
+CHANNEL_DOWN_SECONDS = 600.0
+"""How long a channel may be down before the owner is told on another one."""
+MEMORY_GRACE_SECONDS = 32 * 86_400.0
+"""How late a job of the memory may still begin: a day or a week without it is made up for after a long rest too."""
+BUILT_IN_RUNS_KEPT_SECONDS = 7 * 86_400.0
+FILES_KEPT_SECONDS = 7 * 86_400.0
+"""Snapshots of prompts, event logs, and logs that are no longer written to."""
+MERGE_ROUNDS_MAX = 100
+"""Steps in which the search index is merged at night; each holds up no message for long."""
+RUN_NOTE_CHARS = 200
+STEP_NOTE_CHARS = 160

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -40,9 +40,10 @@ class Linking:
         """Gives the account up. False when the platform could not be told. Raises NoLink."""
         return await self._channel(name).logout()
 
-    async def probe(self) -> None:
-        """Asks every channel that can be asked; what comes of it is in their states."""
+    async def probe(self, without: Collection[str] = ()) -> None:
+        """Asks every channel that can be asked, but those; what comes of it is in their states."""
         asked = [name for name, channel in self.channels.items() if isinstance(channel, HasProbe)]
+        asked = [name for name in asked if name not in without]
         await asyncio.gather(*(self._probe(name) for name in asked))
 
     async def _probe(self, name: str) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from channels.channel import Channel, ChannelDown, SendError, SendRefused, SendRetry, SendUnknown
@@ -29,6 +30,8 @@ from gateway.store.types import Delivery, DeliveryState
 LOG = logging.getLogger(__name__)
 
 Told = Callable[[DeliveryState], None]
+Refused = Callable[[Delivery, str], Awaitable[None]]
+"""Hears of a delivery that its chat definitely does not take, and why."""
 QUESTION = "approval:"
 """Begins the key of a question to the owner, which is worth nothing once it is closed."""
 ANSWERS = (QUESTION, "reply:", "command:", "notice:", "files:", "no-line:", "closed:")
@@ -69,6 +72,7 @@ class Outbox:
         self._changes: set[asyncio.Task[None]] = set()
         self._withdrawn: set[str] = set()
         self._open = True
+        self.refused: Refused | None = None
 
     async def recover(self) -> int:
         """At start: what was `sending` when the program died is `unknown` now; the rest goes on. How many go on."""
@@ -188,9 +192,10 @@ class Outbox:
                 )
                 return
             except SendRefused as error:
-                await self._move(
-                    delivery, "failed", attempts=attempts, sent_ids=error.sent_ids or sent_ids, reason=error.reason
-                )
+                sent_ids = error.sent_ids or sent_ids
+                await self._move(delivery, "failed", attempts=attempts, sent_ids=sent_ids, reason=error.reason)
+                if self.refused is not None:
+                    await self.refused(replace(delivery, sent_ids=sent_ids), error.reason)
                 return
             except (SendRetry, ChannelDown) as error:
                 reason = str(error)

@@ -99,10 +99,6 @@ class People:
         """The owner's home chat: on the channel the owner carries along before the page."""
         return self._homes[-1] if self._homes else None
 
-    def home_apart_from(self, channel: str) -> Address | None:
-        """The owner's home chat on another channel than this."""
-        return next((home for home in reversed(self._homes) if home.channel != channel), None)
-
     def chats(self) -> list[tuple[Address, bool]]:
         """The private chats of the owner (True) and of the people the owner lets in (False), owner first."""
         let_in = [Address(channel, person) for channel, person in self._let_in if channel in self._enabled]

@@ -5,20 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Literal
 
-from agent.types import Person, Turn, TurnPort, TurnResult
+from agent.types import Turn, TurnPort, TurnResult
 from channels.channel import Channel
 from channels.message import Address
 from gateway.approvals import Approvals
 from gateway.config import Settings
 from gateway.drafts import Drafts
 from gateway.events import reply_event, saved_event
-from gateway.history import earlier_calls, prompt_history
-from gateway.lanes import Lane, RunEnded
-from gateway.limits import SEND_PAUSES_SECONDS, STOP_SECONDS_MAX, TEXT_CHARS_MAX, TURN_ATTEMPTS_MAX, TURN_SECONDS_MAX
+from gateway.history import turn_of
+from gateway.lanes import ClockDesk, Lane
+from gateway.limits import (
+    RUN_NOTE_CHARS,
+    RUN_SECONDS_MAX,
+    RUNS_MAX,
+    SEND_PAUSES_SECONDS,
+    STOP_SECONDS_MAX,
+    TEXT_CHARS_MAX,
+    TURN_ATTEMPTS_MAX,
+    TURN_SECONDS_MAX,
+)
 from gateway.observe import Observers
 from gateway.outbox import Outbox
 from gateway.port import Port
@@ -26,8 +35,8 @@ from gateway.readlog import ReadLog
 from gateway.sentences import Language, language_of, sentence
 from gateway.store import Store, StoreError
 from gateway.store.results import Finished, Result
-from gateway.store.types import NOWHERE, Claim, address_of, reply_to_of
-from gateway.words import foreign, said
+from gateway.store.types import NOWHERE, Claim, address_of, reply_to_of, run_of
+from gateway.words import said
 
 LOG = logging.getLogger(__name__)
 
@@ -75,11 +84,11 @@ class Queue:
         self._offline: set[str] = set()
         self._lanes: dict[str, Lane] = {}
         self._people: deque[Lane] = deque()
-        self._clock: deque[Lane] = deque()
+        self._scheduled: deque[Lane] = deque()
+        self._runs = 0
         self._active: set[asyncio.Task[None]] = set()
         self._open = True
-        self.run_ended: RunEnded | None = None
-        self.allowed_tools: Callable[[str], Sequence[str]] = lambda job: ()
+        self.clock: ClockDesk | None = None
 
     async def recover(self) -> int:
         """At start: everything that waited or ran when the program ended waits again. How many sessions."""
@@ -94,14 +103,12 @@ class Queue:
 
         False when it must wait.
         """
-        lane = self._lanes.get(session_key)
-        if lane is None:
-            lane = self._lanes[session_key] = Lane(session_key, scheduled)
+        lane = self._lanes.setdefault(session_key, Lane(session_key, scheduled))
         if lane.running is not None:
             lane.again = True
         elif not lane.queued:
             lane.queued = True
-            (self._clock if scheduled else self._people).append(lane)
+            (self._scheduled if scheduled else self._people).append(lane)
         self._start_more()
         return lane.running is not None and not lane.again
 
@@ -143,8 +150,14 @@ class Queue:
         return len(self._active)
 
     def _start_more(self) -> None:
-        while self._open and len(self._active) < self._settings.agent.workers and (self._people or self._clock):
-            lane = (self._people or self._clock).popleft()
+        """People first; runs of the clock have few places, so that whoever writes finds one."""
+        workers = self._settings.agent.workers
+        runs_max = max(1, min(RUNS_MAX, workers - 1))
+        while self._open and len(self._active) < workers:
+            if not self._people and (not self._scheduled or self._runs >= runs_max):
+                return
+            lane = (self._people or self._scheduled).popleft()
+            self._runs += lane.scheduled
             lane.queued = False
             lane.again = False
             lane.running = asyncio.create_task(self._work(lane), name=f"lane {lane.session_key}")
@@ -166,6 +179,7 @@ class Queue:
             task = lane.running
             lane.running, lane.stop_reason, lane.finishing, lane.claim = None, None, False, None
             self._active.discard(task)  # type: ignore[arg-type]
+            self._runs -= lane.scheduled
             if (more or lane.again) and self._open:
                 self.wake(lane.session_key, scheduled=lane.scheduled)
             else:
@@ -256,11 +270,12 @@ class Queue:
         lane.said = []
         port = self._port(lane, claim, turn, language)
         draft = None if self._drafts is None else self._drafts.open(claim, lane.said)
+        seconds = min(self._turn_seconds_max, RUN_SECONDS_MAX) if lane.scheduled else self._turn_seconds_max
         try:
-            async with asyncio.timeout(self._turn_seconds_max):
+            async with asyncio.timeout(seconds):
                 return await self._run_turn(turn, port)
         except TimeoutError:
-            minutes = max(1, round(self._turn_seconds_max / 60))
+            minutes = max(1, round(seconds / 60))
             reply = sentence("timed_out", language).format(minutes=minutes)
             return TurnResult(claim.turn_id, "failed", reply, error="timed out")
         finally:
@@ -285,26 +300,9 @@ class Queue:
     def _turn(self, claim: Claim, text: str) -> Turn:
         first = claim.messages[0]
         channel = self._channels.get(first.address.channel)
-        rights = "owner" if first.rights == "owner" else "allowed"
-        return Turn(
-            id=claim.turn_id,
-            session_key=claim.session_key,
-            conversation_id=claim.conversation_id,
-            text=text,
-            person=Person(f"{first.address.channel}:{first.sender_id}", first.sender_name, rights),
-            started_at=self._now(),
-            origin="scheduled" if first.origin == "scheduled" else "person",
-            channel=first.address.channel,
-            style="" if channel is None else channel.info.style,
-            files=claim.files,
-            history=prompt_history(claim.history, claim.conversation_id),
-            previous_at=claim.history[-1].at if claim.history else None,
-            may_ask=first.origin == "person",
-            allows=tuple(self.allowed_tools(first.address.chat_id)) if first.origin == "scheduled" else (),
-            earlier_calls=earlier_calls(claim.reply_so_far),
-            session_keys=claim.session_keys,
-            foreign=foreign(claim.messages, claim.unseen),
-        )
+        job = self.clock.job(*run_of(first)) if self.clock is not None and first.origin == "scheduled" else None
+        style = "" if channel is None else channel.info.style
+        return turn_of(claim, text, style=style, job=job, started_at=self._now())
 
     async def _finish(self, claim: Claim, result: TurnResult) -> None:
         first = claim.messages[0]
@@ -314,6 +312,9 @@ class Queue:
             target = None
         info = None if target is None else self._channels[target.channel].info
         quiet = first.origin == "scheduled" and result.status == "done" and self._is_quiet(result.reply)
+        now, alert = self._now(), None
+        if first.origin == "scheduled" and self.clock is not None and result.status != "stopped" and not quiet:
+            alert = self.clock.alert(*run_of(first), result.reply, now)
         saved = Result(
             turn_id=result.turn_id,
             status=result.status,
@@ -326,7 +327,8 @@ class Queue:
             target_cut=cut,
             delivery="suppressed" if quiet else "sent" if info is not None and info.saved_is_sent else "planned",
             reply_to=reply_to_of(claim),
-            now=self._now(),
+            now=now,
+            alert=alert,
         )
         finished = await self._store_finish(saved)
         self._outbox.put(finished.delivery)
@@ -339,10 +341,11 @@ class Queue:
         if finished.delivery is not None and finished.delivery.state == "sent":
             address = finished.delivery.address
             await self._readlog.caught_up(address.channel, address.chat_id)
-        if first.origin == "scheduled" and self.run_ended is not None:
+        if first.origin == "scheduled" and self.clock is not None:
             status = "ok" if result.status == "done" else "interrupted" if result.status == "stopped" else "error"
-            note = result.error or ("quiet" if quiet else result.reply.partition("\n")[0])
-            await self.run_ended(first.address.chat_id, first.message_id, status, claim.conversation_id, note[:200])
+            note = result.error or ("quiet" if quiet else finished.held or result.reply.partition("\n")[0])
+            about = (first.message_id, status, claim.conversation_id, note[:RUN_NOTE_CHARS])
+            await self.clock.run_ended(*run_of(first), *about)
 
     async def _store_finish(self, result: Result) -> Finished:
         """A finished turn is not thrown away because the disk is full for a while."""

@@ -78,6 +78,34 @@ _SENTENCES: dict[str, dict[str, str]] = {
         "en": "I could not fetch {name}. Please send it again.",
         "ar": "لم أستطع جلب {name}. من فضلك أرسله مرة أخرى.",
     },
+    "run_used_up": {
+        "en": "This run has used its {tokens:,} tokens and was stopped. Make its task smaller, or split it into steps.",
+        "ar": "استهلك هذا التنفيذ حصته ({tokens:,} رمزًا) فتوقف. يمكن تصغير المهمة أو تقسيمها.",
+    },
+    "repeated": {
+        "en": "(The alert before this one came {count} more times.)",
+        "ar": "(تكرر التنبيه السابق {count} مرة أخرى.)",
+    },
+    "held": {
+        "en": "Held back during quiet hours: {count} messages.",
+        "ar": "رسائل أُجّلت أثناء ساعات الهدوء: {count}.",
+    },
+    "missed": {
+        "en": "While I was not running or the machine slept, these did not run:",
+        "ar": "أثناء توقفي أو سكون الجهاز لم يُنفَّذ ما يلي:",
+    },
+    "missed_job": {
+        "en": "- {job}: missed {count} times, last due {at}",
+        "ar": "- {job}: فات {count} مرة، آخرها كان مستحقًا في {at}",
+    },
+    "channel_down": {
+        "en": "{channel} has been down for {minutes} minutes: {detail}. {remedy}",
+        "ar": "قناة {channel} متوقفة منذ {minutes} دقيقة: {detail}. {remedy}",
+    },
+    "channel_back": {
+        "en": "{channel} is back.",
+        "ar": "عادت قناة {channel} إلى العمل.",
+    },
     "fault": {
         "en": "Something went wrong on my side. Your message is kept; please try again. The log says more.",
         "ar": "حدث خطأ من جهتي. رسالتك محفوظة؛ أرجو المحاولة مرة أخرى. التفاصيل في السجل.",

@@ -12,6 +12,7 @@ from agent.files import append_lines
 from agent.types import ProviderError, Turn
 from agent.usage import ModelCall, usage_line
 from gateway.config import Settings
+from gateway.limits import RUN_TOKENS_MAX, RUNS_COUNTED_MAX
 from gateway.sentences import sentence
 from gateway.store import Store, StoreError
 
@@ -54,12 +55,19 @@ class Spending:
         self._now = now
         self._warn = warn
         self._day: _Day | None = None
+        self._runs: dict[str, int] = {}
 
     @property
     def limited(self) -> bool:
         return bool(self._budget.daily_usd or self._budget.daily_tokens)
 
     async def check(self, turn: Turn) -> None:
+        if self._runs.get(turn.id, 0) >= RUN_TOKENS_MAX:
+            raise BudgetUsedUp(
+                sentence("run_used_up", "en").format(tokens=RUN_TOKENS_MAX),
+                transient=False,
+                arabic=sentence("run_used_up", "ar").format(tokens=RUN_TOKENS_MAX),
+            )
         if not self.limited:
             return
         day = await self._today()
@@ -69,7 +77,12 @@ class Spending:
     async def note(self, turn: Turn, call: ModelCall) -> None:
         day = await self._today()
         day.cost_usd += float(call.cost_usd or 0)
-        day.tokens += call.usage.input_tokens + call.usage.output_tokens + call.usage.cache_write_tokens
+        tokens = call.usage.input_tokens + call.usage.output_tokens + call.usage.cache_write_tokens
+        day.tokens += tokens
+        if turn.origin == "scheduled":
+            # Of runs that ended long ago nothing is asked any more.
+            self._runs = dict([*self._runs.items()][-RUNS_COUNTED_MAX:])
+            self._runs[turn.id] = self._runs.get(turn.id, 0) + tokens
         try:
             await self._store.add_usage(call, turn.id, turn.conversation_id, turn.origin)
             local = call.at.astimezone(self._zone)

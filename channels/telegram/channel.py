@@ -83,6 +83,8 @@ class TelegramChannel:
         self._files = Files(self._request, self._server, self._token, context.uploads)
         self._webhook = Webhook(settings.webhook_url, self._token) if settings.mode == "webhook" else None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._listens = False
+        self._doubted = False
         for name in _QUIET_LOGGERS:
             logger = logging.getLogger(name)
             logger.setLevel(max(logger.level, logging.WARNING))
@@ -107,6 +109,7 @@ class TelegramChannel:
             except TelegramError as error:
                 raise self._down(error) from error
             finally:
+                self._listens = self._doubted = False
                 if self._webhook is not None:
                     self._webhook.close()
                 for task in self._tasks:
@@ -115,6 +118,7 @@ class TelegramChannel:
 
     async def _listen(self, accept: Accept) -> None:
         bot, me = await self._sign_in()
+        self._listens = True
         await self._remember(me)
         self._run(menu.register(bot, me.id, self._context.commands, self._settings.owner, self._context.memory))
         if self._webhook is None:
@@ -134,7 +138,7 @@ class TelegramChannel:
                 self._context.health.state("connected")
                 patience_seconds = POLL_SECONDS
                 await self._place.known(me)
-            self._context.health.received()
+            self._works()
             if updates:
                 self._place.offset = await self._taker.take_all(updates, me, accept)  # pyright: ignore[reportUnknownArgumentType]
                 await self._place.store(me)
@@ -212,17 +216,26 @@ class TelegramChannel:
             log.debug("A pressed button could not be answered: %s", error)
 
     async def probe(self) -> None:
-        """Asks Telegram who we are; what is wrong, if anything, is told to the health."""
+        """Asks Telegram who we are; what is wrong, if anything, is told to the health, until something comes again."""
         async with self._request:
             try:
                 await self._open().get_me()
             except TelegramError as error:
+                self._doubted = self._listens
                 down = self._down(error)
                 self._context.health.state(down.state, down.detail, down.remedy)
             except (TypeError, KeyError, AttributeError, ValueError):
+                self._doubted = self._listens
                 self._context.health.state("unreachable", NOT_BOT_API, _REMEDY["unreachable"])
             else:
-                self._context.health.received()
+                self._works()
+
+    def _works(self) -> None:
+        """Telegram has answered. A probe that failed while the channel listens on says nothing any more."""
+        self._context.health.received()
+        if self._doubted:
+            self._doubted = False
+            self._context.health.state("connected")
 
     # -- files
 

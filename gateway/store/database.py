@@ -172,6 +172,10 @@ class Database:
     def path(self) -> Path:
         return self._path
 
+    def log_bytes(self) -> int:
+        """The size of the write-ahead log."""
+        return size_bytes(wal_path(self._path))
+
     async def _commit_groups(self) -> None:
         assert self._writer is not None
         while True:

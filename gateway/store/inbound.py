@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from channels.message import KIND_OF, Address, Attachment, InboundMessage
+from gateway.store.conversations import HISTORY, open_conversation
 from gateway.store.indexing import Indexer
 from gateway.store.sql import SQL
 from gateway.store.types import (
@@ -28,7 +27,6 @@ from gateway.store.types import (
 
 TITLE_CHARS = 80
 AGENT_ID = "agent"
-HISTORY = "history"
 
 
 def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) -> Saved:
@@ -38,9 +36,8 @@ def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) ->
     key = message.key if message.key is not None else f"{chat}/{message.message_id}"
     if message.kind == "edit" and message.key is None:
         key = f"{key}/edit/{to_ms(message.sent_at)}"
-    present = connection.execute(
-        SQL["message_by_key"], {"channel": message.channel, "dedupe_key": safe_text(key)}
-    ).fetchone()
+    values = {"channel": message.channel, "dedupe_key": safe_text(key)}
+    present = connection.execute(SQL["message_by_key"], values).fetchone()
     if present is not None:
         return _known(present)
     if message.edits is not None:
@@ -135,74 +132,6 @@ def _about_earlier(connection: sqlite3.Connection, indexer: Indexer, new: NewMes
     return Saved(
         seq, row["version"], None, row["message_id"], conversation["id"], session_key, chat, "", True, "observed"
     )
-
-
-def open_conversation(connection: sqlite3.Connection, new: NewMessage, address: Address) -> dict[str, Any]:
-    """The conversation a message belongs to, made when there is none: `id`, `message_count`, `ended_at`."""
-    if HISTORY in new.message.flags:
-        return _history_conversation(connection, new, address)
-    now_ms = to_ms(new.now)
-    if new.cut == "chat":
-        row = connection.execute(SQL["conversation_by_id"], {"id": address.chat_id}).fetchone()
-        if row is not None:
-            return dict(row)
-        return add_conversation(connection, address.chat_id, address, now_ms)
-    if new.cut == "idle":
-        row = connection.execute(SQL["latest_conversation"], {"session_key": address.session_key}).fetchone()
-        if row is not None and row["ended_at"] is None:
-            rested_ms = max(to_ms(new.message.sent_at), 0) - row["updated_at"]
-            if not new.idle_ms or rested_ms <= new.idle_ms:
-                return dict(row)
-    return add_conversation(connection, new_conversation_id(new.now), address, now_ms)
-
-
-def _history_conversation(connection: sqlite3.Connection, new: NewMessage, address: Address) -> dict[str, Any]:
-    """The conversation of what the platform tells of afterwards: one a chat, as old as its messages, and at rest, so
-    that what is said from now on begins one of its own."""
-    name = f"history-{hashlib.sha256(address.session_key.encode('utf-8', 'replace')).hexdigest()[:12]}"
-    row = connection.execute(SQL["conversation_by_id"], {"id": name}).fetchone()
-    return dict(row) if row is not None else add_conversation(connection, name, address, to_ms(new.message.sent_at))
-
-
-def chat_conversation(
-    connection: sqlite3.Connection, address: Address, cut: Literal["idle", "chat", "message"], now: datetime
-) -> str:
-    """The id of the conversation that the agent's own words in a chat belong to: the open one, else a new one."""
-    if cut == "chat":
-        present = connection.execute(SQL["conversation_by_id"], {"id": address.chat_id}).fetchone()
-        wanted = address.chat_id
-    else:
-        present = connection.execute(SQL["latest_conversation"], {"session_key": address.session_key}).fetchone()
-        if present is not None and present["ended_at"] is not None:
-            present = None
-        wanted = new_conversation_id(now)
-    if present is not None:
-        return present["id"]
-    add_conversation(connection, wanted, address, to_ms(now))
-    return wanted
-
-
-def new_conversation_id(now: datetime) -> str:
-    """`<yymmdd>-<8 hex digits>`: short, sortable by day, any part of it can be typed."""
-    return f"{now:%y%m%d}-{secrets.token_hex(4)}"
-
-
-def add_conversation(
-    connection: sqlite3.Connection, conversation_id: str, address: Address, now_ms: int
-) -> dict[str, Any]:
-    connection.execute(
-        SQL["add_conversation"],
-        {
-            "id": conversation_id,
-            "session_key": address.session_key,
-            "channel": address.channel,
-            "chat": address.chat_id,
-            "thread": address.thread_id,
-            "title": "",
-            "now": now_ms,
-        },
-    )
-    return {"id": conversation_id, "message_count": 0, "title": ""}
 
 
 def next_version(connection: sqlite3.Connection) -> int:
@@ -337,10 +266,11 @@ def add_notice(
     saved_is_sent: bool,
     role: str = "system",
     attachments: Sequence[Attachment] = (),
+    flags: Sequence[str] = (),
 ) -> Delivery:
     """A `system` message in a conversation and its delivery row."""
     row, conversation = agent_row(connection, conversation_id, address, role, text, "answered", now)
-    row |= {"attachments": to_json([asdict(attachment) for attachment in attachments])}
+    row |= {"attachments": to_json([asdict(attachment) for attachment in attachments]), "flags": to_json(list(flags))}
     if attachments:
         row |= {"kind": KIND_OF[attachments[0].kind]}
     seq = add_message(connection, indexer, row, conversation)
@@ -357,6 +287,7 @@ def add_delivery(
     now: datetime,
     state: Any,
     replaces: str | None = None,
+    reason: str | None = None,
 ) -> Delivery:
     """The delivery row of a saved message; one that counts as sent by being saved gets its log entry at once."""
     sent_ids = [row["message_id"]] if state == "sent" else []
@@ -372,7 +303,7 @@ def add_delivery(
             "replaces": replaces,
             "state": state,
             "sent_ids": to_json(sent_ids),
-            "reason": None,
+            "reason": reason,
             "now": to_ms(now),
         },
     )
@@ -391,7 +322,7 @@ def add_delivery(
         from_ms(to_ms(now)) if state == "planned" else None,
         reply_to,
         tuple(sent_ids),
-        None,
+        reason,
         row["conversation_id"],
         replaces,
         attachments_of(row["attachments"]),

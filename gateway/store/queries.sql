@@ -302,42 +302,6 @@ SELECT value FROM meta WHERE key = :key
 -- name: meta_put
 INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT DO UPDATE SET value = excluded.value
 
--- name: run_claim
-INSERT INTO run (job, due_at, kind, started_at, late_seconds) VALUES (:job, :due_at, :kind, :now, :late_seconds)
-ON CONFLICT DO NOTHING
-
--- name: run_skip
-INSERT INTO run (job, due_at, kind, outcome, reason, ended_at) VALUES (:job, :due_at, :kind, :outcome, :reason, :now)
-ON CONFLICT DO NOTHING
-
--- name: run_finish
-UPDATE run SET ended_at = :now, outcome = :outcome, reason = :reason,
-  conversation_id = coalesce(:conversation_id, conversation_id)
-WHERE job = :job AND due_at = :due_at AND outcome IS NULL RETURNING *
-
--- name: run_latest
-SELECT *, max(due_at) FROM run WHERE kind = :kind AND due_at <= :until GROUP BY job
-
--- name: run_history
-SELECT * FROM run ORDER BY due_at DESC, job LIMIT :limit
-
--- name: run_unfinished
-SELECT * FROM run WHERE kind = :kind AND outcome IS NULL ORDER BY due_at
-
--- name: jobs_seen
-SELECT job, timing, first_seen_at FROM job_seen WHERE kind = :kind
-
--- name: job_seen
-INSERT INTO job_seen (kind, job, timing, first_seen_at) VALUES (:kind, :job, :timing, :now)
-ON CONFLICT DO UPDATE SET timing = excluded.timing, first_seen_at = excluded.first_seen_at
-
--- name: job_forgotten
-DELETE FROM job_seen WHERE kind = :kind AND job = :job
-
--- name: run_in_queue
-SELECT message.state, turn.state AS turn_state FROM message LEFT JOIN turn ON turn.id = message.turn_id
-WHERE message.channel = :kind AND message.dedupe_key = :key
-
 -- name: add_usage
 INSERT INTO usage (at, provider, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_usd,
   turn_id, conversation_id, origin)
@@ -384,3 +348,12 @@ UPDATE conversation SET updated_at = :updated_at, ended_at = :updated_at, messag
 
 -- name: heard_message
 SELECT at, text, removed_at FROM message WHERE channel = :channel AND dedupe_key = :dedupe_key
+
+-- name: checkpoint
+PRAGMA main.wal_checkpoint(TRUNCATE)
+
+-- name: optimize
+PRAGMA main.optimize
+
+-- name: merge_words
+INSERT INTO idx.words (words, rank) VALUES ('merge', 200)

@@ -24,6 +24,7 @@ REMOVED = "removed"
 RANGE_LINES_MIN = 4
 """So many lines in a row are named by the first and the last of them."""
 LAST_TEXT_CHARS = 200
+SCHEDULED = ("heartbeat", "procedure")
 COPY_OF = "from:"
 
 
@@ -115,6 +116,9 @@ def _copies(connection: sqlite3.Connection, row: sqlite3.Row) -> list[sqlite3.Ro
         return connection.execute(SQL["conversation_messages"], asked).fetchall()
     if row["turn_id"] is None:
         return []
+    if row["channel"] in SCHEDULED:
+        flag = f'%:{row["conversation_id"]}#{row["n"]}"%'
+        return connection.execute(SQL["copies_by_flag"], {"flag": flag}).fetchall()
     return connection.execute(SQL["copies_of_reply"], {"key": f"reply:{row['turn_id']}", "seq": row["seq"]}).fetchall()
 
 
@@ -134,6 +138,9 @@ def _blank(connection: sqlite3.Connection, indexer: Indexer, rows: dict[int, sql
         connection.execute(SQL["blank_message"], values)
         connection.execute(SQL["blank_calls"], values)
         connection.execute(SQL["close_deliveries"], values)
+        connection.execute(SQL["forget_alert"], {"turn_id": rows[seq]["turn_id"]})
+        if rows[seq]["channel"] in SCHEDULED:
+            connection.execute(SQL["forget_run_note"], {"conversation_id": rows[seq]["conversation_id"]})
     refs = [f"conversation:{row['conversation_id']}#{row['n']}" for row in rows.values() if row["n"] is not None]
     indexer.removed(connection, refs)
 

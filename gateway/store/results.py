@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from channels.message import Address
+from gateway.store.alerts import REASONS, Alert, decide
+from gateway.store.conversations import chat_conversation
 from gateway.store.inbound import (
     add_delivery,
     add_message,
     agent_row,
-    chat_conversation,
     next_version,
 )
 from gateway.store.indexing import Indexer
@@ -109,7 +110,8 @@ def end_call(
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a turn ended. `target` None: the reply goes nowhere; `delivery` its first state, `key` its delivery key."""
+    """How a turn ended. `target` None: the reply goes nowhere; `delivery` its first state, `key` its delivery key.
+    `alert`: it is a job's word to its owner, of which not every one is sent."""
 
     turn_id: str
     status: Literal["done", "stopped", "failed"]
@@ -123,6 +125,7 @@ class Result:
     delivery: Literal["planned", "sent", "suppressed"]
     reply_to: str | None
     now: datetime
+    alert: Alert | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,8 @@ class Finished:
     n: int | None
     version: int
     delivery: Delivery | None
+    held: str | None = None
+    """Why an alert was not sent now."""
 
 
 MESSAGE_STATES = {"done": "answered", "stopped": "cancelled", "failed": "failed"}
@@ -147,10 +152,15 @@ def finish(connection: sqlite3.Connection, indexer: Indexer, result: Result) -> 
             SQL["finish_message"], {"seq": mine["seq"], "state": MESSAGE_STATES[result.status], "version": version}
         )
         version += 1
+    reason = None
+    if result.alert is not None and result.target is not None and result.reply and result.delivery != "suppressed":
+        said = decide(connection, result.alert, result.turn_id, result.target, result.reply, result.now)
+        reason = REASONS.get(said.state)
+        result = replace(result, reply=said.text, delivery="suppressed" if reason else result.delivery)
     row = _save_reply(connection, indexer, result, turn, version)
     delivery = None
     if row is not None and row["text"] and result.target is not None:
-        delivery = _deliver(connection, indexer, result, row, result.target)
+        delivery = _deliver(connection, indexer, result, row, result.target, reason)
     connection.execute(SQL["interrupt_calls_of_turn"], {"id": result.turn_id, "now": to_ms(result.now)})
     connection.execute(
         SQL["finish_turn"],
@@ -164,8 +174,8 @@ def finish(connection: sqlite3.Connection, indexer: Indexer, result: Result) -> 
         },
     )
     if row is None:
-        return Finished(turn["conversation_id"], None, version, None)
-    return Finished(turn["conversation_id"], row["n"], row["version"], delivery)
+        return Finished(turn["conversation_id"], None, version, None, reason)
+    return Finished(turn["conversation_id"], row["n"], row["version"], delivery, reason)
 
 
 def _save_reply(
@@ -211,6 +221,7 @@ def _deliver(
     result: Result,
     row: dict[str, Any],
     target: Address,
+    reason: str | None,
 ) -> Delivery:
     if target.session_key != row["session_key"] and result.delivery != "suppressed":
         # An answer of the clock: the chat it goes to holds it too, so that a reply there has its context.
@@ -225,6 +236,7 @@ def _deliver(
         result.now,
         result.delivery,
         replaces=_draft_at(connection, result.turn_id, target),
+        reason=reason,
     )
 
 

@@ -12,8 +12,10 @@ from typing import Any, Literal, TypeVar
 
 from agent.usage import ModelCall
 from channels.message import Address, Attachment, ExportedMessage
-from gateway.limits import REMOVE_BATCH_MESSAGES
+from gateway.limits import MERGE_ROUNDS_MAX, REMOVE_BATCH_MESSAGES
 from gateway.store import arriving, deliveries, imported, inbound, loglines, persons, removal, reports, results, turns
+from gateway.store.alerts import StoredAlerts
+from gateway.store.conversations import chat_conversation
 from gateway.store.database import Database, size_bytes
 from gateway.store.indexing import Indexer
 from gateway.store.inspecting import IndexFacts, index_facts, index_faults
@@ -34,6 +36,7 @@ class Store:
         self._indexer = Indexer(home / "index.db")
         self.transcripts = StoredTranscripts(self._database)
         self.runs = StoredRuns(self._database)
+        self.alerts = StoredAlerts(self._database, self._indexer)
 
     @property
     def commits(self) -> int:
@@ -184,13 +187,24 @@ class Store:
         *,
         role: Literal["system", "assistant"] = "system",
         attachments: Sequence[Attachment] = (),
+        flags: Sequence[str] = (),
     ) -> Delivery:
         """A message of the agent's side in a chat, in its open conversation or else a new one, and its delivery."""
 
         def work(connection: sqlite3.Connection) -> Delivery:
-            conversation_id = inbound.chat_conversation(connection, address, cut, now)
+            conversation_id = chat_conversation(connection, address, cut, now)
             return inbound.add_notice(
-                connection, self._indexer, conversation_id, address, text, key, now, saved_is_sent, role, attachments
+                connection,
+                self._indexer,
+                conversation_id,
+                address,
+                text,
+                key,
+                now,
+                saved_is_sent,
+                role,
+                attachments,
+                flags,
             )
 
         return await self._database.write(work)
@@ -367,6 +381,21 @@ class Store:
 
     async def pair(self, code: str, now: datetime) -> persons.Pairing | None:
         return await self._database.write(lambda c: persons.pair(c, code, now))
+
+    async def tidy(self) -> int:
+        """Merges the search index step by step, then checkpoints; bytes that the write-ahead log gave back."""
+
+        def merge(connection: sqlite3.Connection) -> bool:
+            before = connection.total_changes
+            connection.execute(SQL["merge_words"])
+            return connection.total_changes - before > 1
+
+        rounds = 0
+        while rounds < MERGE_ROUNDS_MAX and await self.write(merge):
+            rounds += 1
+        before = self._database.log_bytes()
+        await self._database.maintain(lambda c: (c.execute(SQL["optimize"]), c.execute(SQL["checkpoint"]).fetchall()))
+        return max(0, before - self._database.log_bytes())
 
     # Spending
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from channels.message import Address, Attachment, InboundMessage, Quote
+from heartbeat.types import Kind
 
 Rights = Literal["owner", "allowed", "stranger"]
 MessageState = Literal["waiting", "running", "answered", "cancelled", "failed", "expired", "observed"]
@@ -143,6 +144,12 @@ class Overheard:
     kind: str
     at: datetime
     files: tuple[Attachment, ...] = ()
+
+
+def run_of(message: TakenMessage) -> tuple[Kind, str]:
+    """Kind and name of the job whose due run this message is."""
+    kind: Any = message.address.channel
+    return kind, message.address.chat_id
 
 
 @dataclass(frozen=True, slots=True)

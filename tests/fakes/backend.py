@@ -47,6 +47,7 @@ class FakeBackend:
         self.questions: dict[str, dict[str, Any]] = {}
         self.answers: list[tuple[str, bool]] = []
         self.started_jobs: list[str] = []
+        self.known_jobs: list[dict[str, Any]] = []
         self.hits: Sequence[Json] = ()
         self.state: dict[str, Any] = {
             "version": "0.1.0",
@@ -214,8 +215,16 @@ class FakeBackend:
         self.close_question(question_id, "allowed" if allow else "denied")
         return True
 
-    async def run_job(self, name: str) -> None:
+    async def jobs(self) -> Json:
+        return {"jobs": self.known_jobs}
+
+    async def run_job(self, name: str, kind: str | None = None, arguments: Mapping[str, str] | None = None) -> None:
         self.started_jobs.append(name)
+
+    async def switch_job(self, name: str, on: bool, kind: str | None = None) -> None:
+        for job in self.known_jobs:
+            if (job["name"], job["kind"]) == (name, kind or job["kind"]):
+                job["enabled"] = on
 
     async def retry_delivery(self, key: str) -> bool:
         return key in self.keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from itertools import count
@@ -67,6 +67,9 @@ class Desk:
 
     async def stop(self, session_key: str, guest: str | None = None) -> bool:
         return await self._queue.stop(session_key, guest)
+
+    async def run_job(self, name: str, kind: str | None = None, arguments: Mapping[str, str] | None = None) -> None:
+        raise LookupError(name)
 
     async def more_budget(self) -> bool:
         return False

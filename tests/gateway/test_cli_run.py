@@ -136,5 +136,5 @@ def test_what_happens_is_in_a_log_without_secrets_and_a_warning_on_the_screen(sh
         assert process.wait(60) == 0
     assert warning.startswith("warning: heartbeat: `Weekly ([redacted: secret] 09:00)` is off")
     log = (shell.home / "workspace" / "logs" / "gateway.log").read_text(encoding="utf-8")
-    assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00 WARNING heartbeat\.runner: heartbeat: `Weekly", log)
+    assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00 WARNING heartbeat\.board: heartbeat: `Weekly", log)
     assert "a-very-secret" not in log + warning

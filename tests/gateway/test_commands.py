@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.commands import COMMANDS, Request, parse, run
 from gateway.sentences import Language
+from heartbeat.types import CannotRun
 
 
 class Desk:
@@ -19,10 +21,18 @@ class Desk:
     def __init__(self, runs: bool = True) -> None:
         self.runs = runs
         self.stops: list[str] = []
+        self.started: list[dict[str, str]] = []
 
     async def stop(self, session_key: str, guest: str | None = None) -> bool:
         self.stops.append(session_key)
         return self.runs
+
+    async def run_job(self, name: str, kind: str | None = None, arguments: Mapping[str, str] | None = None) -> None:
+        if name == "busy":
+            raise CannotRun("`busy` is still running.")
+        if name != "report":
+            raise LookupError(name)
+        self.started.append(dict(arguments or {}))
 
     async def status(self) -> dict[str, Any]:
         return {
@@ -106,3 +116,16 @@ async def test_what_is_the_owners_is_refused_and_not_offered_to_others(language:
 async def test_start_of_a_messenger_is_the_help() -> None:
     assert await answer("/start") == await answer("/help")
     assert (await answer("/help")).count("/help") == 1
+
+
+@pytest.mark.parametrize("language", ["en", "ar"])
+async def test_run_starts_a_job_with_its_values_or_says_why_not(language: Language) -> None:
+    desk = Desk()
+    assert "report" in await answer('/run report city="New York" week=46', language=language, desk=desk)
+    assert desk.started == [{"city": "New York", "week": "46"}]
+    assert "nobody" in await answer("/run nobody", language=language, desk=desk)
+    assert "is still running" in await answer("/run busy", language=language, desk=desk)
+    assert "/run NAME" in await answer("/run", language=language, desk=desk)
+    assert "it's" in await answer("/run it's", language=language, desk=desk)
+    await answer("/run report", language=language, is_owner=False, desk=desk)
+    assert len(desk.started) == 1

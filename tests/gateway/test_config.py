@@ -38,6 +38,8 @@ def test_no_file_means_the_defaults(tmp_path: Path) -> None:
     [
         ("[agent]\nworkers = 0", "agent.workers", "0", "greater than or equal to 1"),
         ("[agent]\nworkers = 'many'", "agent.workers", "'many'", "integer"),
+        ("[memory]\nreflect = 'each night'", "memory.reflect", "'each night'", "Daily (03:00)"),
+        ("[memory]\nconsolidate = 'Weekly (Foo 00:30)'", "memory.consolidate", "Foo", "Weekly (Mon 00:30)"),
         ("[memory]\nfolders = 'kb'", "memory.folders", "'kb'", "a list"),
         ("[memory]\nfolders = ['kb', ' ']", "memory.folders", "a list", "a list of paths"),
         ("[memory]\nfolders = ['~nobody-of-that-name/kb']", "memory.folders", "a list", "your own home folder"),

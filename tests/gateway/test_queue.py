@@ -9,6 +9,7 @@ from typing import Any
 from agent.types import ToolCall, ToolResult, Turn, TurnPort, TurnResult
 from channels.message import Address
 from gateway import queue
+from tests.fakes.clock import FakeDesk
 from tests.fakes.hub import GUEST, OWNER, crashed_copy, echo, hub, telegram_settings
 from tests.fakes.waiting import until
 
@@ -94,6 +95,25 @@ async def test_people_go_before_the_clock(tmp_path: Path) -> None:
         script.gate.set()
         await core.quiet()
         assert script.texts == ["busy", "person", "tick"]
+
+
+async def test_runs_of_the_clock_have_three_places_and_leave_one_for_people(tmp_path: Path) -> None:
+    for workers, places in ((8, 3), (3, 2), (1, 1)):
+        script = Script()
+        async with hub(tmp_path / f"h{workers}", script, telegram_settings(workers=workers)) as core:
+            for n in range(6):
+                await core.say("tick", channel="heartbeat", chat=f"job {n}", origin="scheduled", answers_nowhere=True)
+            for _ in range(places):
+                await script.begun.acquire()
+            assert script.most == places
+            await core.say("person")
+            if workers > 1:
+                await script.begun.acquire()
+            assert ("person" in script.texts) == (workers > 1)
+            script.gate.set()
+            await core.quiet()
+            assert script.texts.index("person") == places
+            assert len(script.texts) == 7
 
 
 async def test_people_of_a_group_are_not_mixed_in_one_turn(tmp_path: Path) -> None:
@@ -313,13 +333,8 @@ async def test_a_call_that_ran_before_a_crash_is_told_and_not_lost(tmp_path: Pat
 
 
 async def test_a_scheduled_answer_goes_to_its_target_and_is_known_there(tmp_path: Path) -> None:
-    ended: list[tuple[str, ...]] = []
-
-    async def run_ended(job: str, run_key: str, status: str, conversation_id: str, note: str) -> None:
-        ended.append((job, run_key, status))
-
     async with hub(tmp_path / "h") as core:
-        core.queue.run_ended = run_ended
+        core.queue.clock = desk = FakeDesk(job=())
         await core.say(
             "tick",
             channel="heartbeat",
@@ -333,7 +348,7 @@ async def test_a_scheduled_answer_goes_to_its_target_and_is_known_there(tmp_path
         assert core.channel.delivered[0].address == Address("telegram", OWNER)
         assert [line["text"] for line in core.log()] == ["re: tick"]
         assert [line["text"] for line in core.log("job", "heartbeat")] == ["tick"]
-        assert ended == [("job", "beat:job:1", "ok")]
+        assert desk.ended == [("job", "beat:job:1", "ok")]
         answer = await core.say("what was that?")
         texts = [message.text for message in await core.messages(answer.conversation_id)]
         assert texts[:2] == ["re: tick", "what was that?"]
@@ -399,7 +414,7 @@ async def test_a_run_of_the_clock_may_use_what_its_job_allows_and_cannot_ask(tmp
     script = Script()
     script.gate.set()
     async with hub(tmp_path / "h", script) as core:
-        core.queue.allowed_tools = lambda job: ("run_command",) if job == "tidy" else ()
+        core.queue.clock = FakeDesk(tidy=("run_command",))
         await core.say("tick", channel="heartbeat", chat="tidy", origin="scheduled", answers_nowhere=True)
         await core.say("tick", channel="heartbeat", chat="other", origin="scheduled", answers_nowhere=True)
         await core.say("hello")

@@ -22,10 +22,12 @@ EVERY_HALF_HOUR = "## Every (30m)\nname: look around\n\n"
 async def clockwork(
     home: Path, api: BotApi | None, clock: FakeClock, jobs: str, **options: Any
 ) -> AsyncIterator[Program]:
-    """The program with its clock on, and these jobs."""
+    """The program with its clock on, and these jobs; those of the memory only where they are asked for."""
     prepare(home)
     (home / "workspace" / "heartbeat.md").write_text(jobs, encoding="utf-8")
-    settings = settings_for(api, heartbeat={"enabled": True}, agent={"timezone": "Asia/Riyadh"})
+    heartbeat = {"enabled": True} | options.pop("heartbeat", {})
+    memory = options.pop("memory", {"reflect": "", "consolidate": ""})
+    settings = settings_for(api, heartbeat=heartbeat, memory=memory, agent={"timezone": "Asia/Riyadh"})
     async with program(home, api, settings=settings, now=clock, **options) as gateway:
         await gateway.app.runner.tick()
         yield gateway

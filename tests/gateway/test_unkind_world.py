@@ -96,14 +96,14 @@ async def test_a_port_in_use_is_one_sentence_and_leaves_nothing_behind(tmp_path:
 async def test_a_start_that_breaks_off_late_leaves_nothing_running(tmp_path: Path) -> None:
     before = asyncio.all_tasks()
     app = App(tmp_path / "h", settings_for(heartbeat={"enabled": True}))
-    build = app._build_runner
+    build = app._build_clock
 
     def without_a_start() -> Any:
-        runner = build()
-        runner.start = None  # type: ignore[method-assign]
-        return runner
+        clock = build()
+        clock.start = None  # type: ignore[method-assign]
+        return clock
 
-    app._build_runner = without_a_start  # type: ignore[method-assign]
+    app._build_clock = without_a_start  # type: ignore[method-assign]
     with pytest.raises(TypeError):
         await app.start()
     assert asyncio.all_tasks() == before

@@ -19,6 +19,7 @@ from channels.telegram import request
 from channels.typing_sign import TypingSigns
 from tests.channels.telegram.conftest import Rig, outbound
 from tests.fakes.bot_api import BAD_GATEWAY, CONFLICT, DROPPED_AFTER, DROPPED_BEFORE, GARBAGE, TOKEN, Fault, flood
+from tests.fakes.waiting import until
 
 NO_OFFSET = "No usable Telegram offset"
 
@@ -410,3 +411,13 @@ async def test_a_probe_says_how_the_line_is(rig: Rig) -> None:
     assert [state for state, _, _ in rig.health.states] == ["rejected"]
     await rig.channel(base_url="http://127.0.0.1:1").probe()
     assert [state for state, _, _ in rig.health.states] == ["rejected", "unreachable"]
+
+
+async def test_a_probe_that_failed_is_forgotten_when_telegram_answers_again(rig: Rig) -> None:
+    channel = rig.channel()
+    async with rig.listening(channel):
+        await until(lambda: [state for state, _, _ in rig.health.states] == ["connected"])
+        rig.api.script("getMe", Fault(401, "Unauthorized"))
+        await channel.probe()
+        await channel.probe()
+        assert [state for state, _, _ in rig.health.states][1:3] == ["rejected", "connected"]
