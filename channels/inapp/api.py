@@ -9,7 +9,7 @@ from contextlib import aclosing
 from datetime import datetime
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from aiohttp import web
@@ -78,9 +78,11 @@ class Api:
             post("/api/index/{what:update|rebuild|check}", self._checked(self._index_work)),
             get("/api/usage", self._checked(self._usage)),
             get("/api/runs", self._checked(self._runs)),
+            get("/api/jobs", self._checked(self._jobs)),
             get("/api/link", self._checked(self._link)),
             post("/api/deliveries/{key}/retry", self._checked(self._retry)),
             post("/api/heartbeat/{name}/run", self._checked(self._run_job)),
+            post("/api/heartbeat/{name}/switch", self._checked(self._switch_job)),
             get("/api/files/{path:.+}", self._checked(self._file)),
             *self._links.routes(self._checked),
             *self._completions.routes(self._checked),
@@ -256,16 +258,37 @@ class Api:
             raise ApiError(404, "not_found", f"No reply that could be sent again has the key {key}.", remedy)
         return json_answer({"key": key, "state": "retry"}, 202)
 
+    async def _jobs(self, request: web.Request) -> web.StreamResponse:
+        return json_answer(await self._backend.jobs())
+
     async def _run_job(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
+        asked: Mapping[str, Any] = await body_object(request) if request.content_length else {}
+        arguments: Any = asked.get("arguments") or {}
+        if not isinstance(arguments, dict):
+            bad("`arguments` must be an object of texts.")
+        values = {str(word): str(value) for word, value in cast("dict[Any, Any]", arguments).items()}
+        await self._of_job(name, self._backend.run_job(name, asked.get("kind"), values))
+        return json_answer({"name": name, "state": "waiting"}, 202)
+
+    async def _switch_job(self, request: web.Request) -> web.StreamResponse:
+        name, asked = request.match_info["name"], await body_object(request)
+        if not isinstance(asked.get("on"), bool):
+            bad("`on` must be true or false.")
+        await self._of_job(name, self._backend.switch_job(name, asked["on"], asked.get("kind")))
+        return json_answer({"name": name, "enabled": asked["on"]})
+
+    @staticmethod
+    async def _of_job(name: str, done: Awaitable[None]) -> None:
         try:
-            await self._backend.run_job(name)
+            await done
         except LookupError as error:
             remedy = "`hudhud heartbeat list` shows the jobs there are."
             raise ApiError(404, "not_found", f"No job is called {name}.", remedy) from error
         except NotDone as error:
             raise ApiError(409, "not_done", str(error)) from error
-        return json_answer({"name": name, "state": "waiting"}, 202)
+        except BadQuery as error:
+            raise ApiError(400, "bad_query", str(error)) from error
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         """A workspace file: pictures and plain text are shown, everything else is a download."""

@@ -79,8 +79,14 @@ class Backend(Protocol):
         """Gives a channel's account up; False when the platform could not be told. Raises LookupError, NotDone."""
         ...
 
-    async def run_job(self, name: str) -> None:
-        """Starts a job of the clock by hand. Raises LookupError for a name that no job has, and NotDone."""
+    async def jobs(self) -> Json: ...
+
+    async def run_job(self, name: str, kind: str | None = None, arguments: Mapping[str, str] | None = None) -> None:
+        """Starts a job of the clock by hand. Raises LookupError for a name that no job has, NotDone, and BadQuery."""
+        ...
+
+    async def switch_job(self, name: str, on: bool, kind: str | None = None) -> None:
+        """Switches a job of the clock on or off. Raises LookupError for a name that no job has, and BadQuery."""
         ...
 
     async def retry_delivery(self, key: str) -> bool:

@@ -12,7 +12,7 @@ from channels.inapp.page import front
 FOLDER = front._FOLDER  # pyright: ignore[reportPrivateUsage]
 SOURCES = [*FOLDER.glob("modules/*.js"), *FOLDER.glob("templates/*.html")]
 # Strings whose key is put together from data: `wordOr("tool." + name, ...)`.
-FAMILIES = ("channel.", "tool.", "doing.", "run.")
+FAMILIES = ("channel.", "tool.", "doing.", "run.", "clock.")
 PLURALS = {"en": {"one", "other"}, "ar": {"zero", "one", "two", "few", "many", "other"}}
 
 

@@ -1,6 +1,7 @@
 // Puts the parts together: the address decides what is open, events of the server change what is known.
 
 import { listen, post } from "./api.js";
+import { refreshClock, showClock } from "./clock.js";
 import { Composer } from "./composer.js";
 import { showBanner } from "./consent.js";
 import { Conversation } from "./conversation.js";
@@ -150,6 +151,7 @@ function onEvent(kind, data) {
   if (kind === "message" && message.role === "user") outbox.arrived(data.conversation, message);
   state.take(kind, data);
   if (kind === "status") sheet.refreshStatus();
+  if (kind === "done") refreshClock();
 }
 
 byId("new").addEventListener("click", () => {
@@ -161,6 +163,7 @@ byId("go-chats").addEventListener("click", () => {
   sheet.close();
   if (!desk.matches) location.hash = "#/";
 });
+byId("go-clock").addEventListener("click", showClock);
 byId("go-status").addEventListener("click", sheet.showStatus);
 byId("go-language").addEventListener("click", () => {
   document.cookie = `language=${word("language.other.code")}; path=/; max-age=31536000; samesite=strict`;

@@ -12,16 +12,20 @@ const content = document.getElementById("sheet-body");
 let opener = null;
 let shown = null;
 
-function open(name, heading, ...nodes) {
+export function openSheet(name, heading, ...nodes) {
   if (sheet.hidden) opener = document.activeElement;
+  const again = shown === name;
   shown = name;
   title.textContent = heading;
   content.replaceChildren(...nodes);
-  content.scrollTop = 0;
+  if (!again) content.scrollTop = 0;
   if (!sheet.hidden) return;
   sheet.hidden = false;
   document.getElementById("sheet-close").focus();
 }
+
+/** Whether the sheet shows this now. */
+export const isShown = (name) => shown === name;
 
 export function close() {
   if (sheet.hidden) return;
@@ -37,7 +41,7 @@ addEventListener("keydown", (event) => {
 
 export function showTool(call) {
   const output = call.output ?? call.detail ?? "";
-  open(
+  openSheet(
     "tool",
     toolName(call.name),
     el("p", { class: "fact-detail" }, el("code", { dir: "ltr" }, call.name), ` · ${toolState(call.state)}`),
@@ -53,7 +57,7 @@ export function showTool(call) {
 export function showHit(hit) {
   const path = /^file:([^#]+)/.exec(hit.ref)?.[1];
   const address = path && `/api/files/${path.split("/").map(encodeURIComponent).join("/")}`;
-  open(
+  openSheet(
     "hit",
     hit.title || hit.ref,
     el("p", { class: "fact-detail" }, el("code", { dir: "ltr" }, hit.ref)),
@@ -64,7 +68,7 @@ export function showHit(hit) {
 }
 
 export async function showStatus() {
-  if (shown !== "status") open("status", word("status.title"), el("div", { class: "skeleton" }));
+  if (shown !== "status") openSheet("status", word("status.title"), el("div", { class: "skeleton" }));
   let nodes;
   try {
     const [status, { runs }] = await Promise.all([get("/api/status"), get("/api/runs")]);
@@ -75,7 +79,7 @@ export async function showStatus() {
       el("button", { type: "button", class: "button", onclick: showStatus }, word("error.retry")),
     ];
   }
-  if (shown === "status") open("status", word("status.title"), ...nodes);
+  if (shown === "status") openSheet("status", word("status.title"), ...nodes);
 }
 
 /** Shows the state again when something changed while the sheet is open. */
