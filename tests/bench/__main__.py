@@ -19,6 +19,7 @@ from tests.bench import (
     asking,
     backlog,
     classifying,
+    clocking,
     files_bench,
     index_bench,
     installing,
@@ -82,6 +83,10 @@ def _backlog(tiny: bool) -> list[dict[str, Any]]:
     return asyncio.run(backlog.run(40, 3, 100) if tiny else backlog.run(1_000, 20, 100_000))
 
 
+def _clock(tiny: bool) -> list[dict[str, Any]]:
+    return asyncio.run(clocking.run(20, 0.1, 2) if tiny else clocking.run(1_000, 30, 50))
+
+
 def _classify(tiny: bool) -> list[dict[str, Any]]:
     return classifying.run(1 if tiny else classifying.TIMES)
 
@@ -108,6 +113,7 @@ BENCHES: dict[str, Bench] = {
     "backlog": _backlog,
     "classify": _classify,
     "reflect": _reflect,
+    "clock": _clock,
     "stream": _stream,
 }
 

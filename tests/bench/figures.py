@@ -132,6 +132,9 @@ LIMITS: Mapping[str, Limit] = {
     "stream_arguments_anthropic": Limit("s"),
     "classify_short_p50": Limit("ms"),
     "classify_10kb_slowest": Limit("ms", 20, 10),
+    "clock_start": Limit("s", 1),
+    "clock_idle_cpu": Limit("%", 0.5),
+    "clock_drift": Limit("s", 1),
     "install_packages": Limit("packages", 60, 50),
     "install_size": Limit("MB", 130, 90),
 }

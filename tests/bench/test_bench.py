@@ -26,6 +26,7 @@ PREFIXES = {
     "stream": "stream_",
     "backlog": "backlog_",
     "classify": "classify_",
+    "clock": "clock_",
 }
 """Each figure belongs to one bench."""
 
