@@ -258,7 +258,8 @@ async def test_what_the_owner_allows_runs_once_and_the_answer_arrives_once(
             check_events(seen, reply)
             assert SHOWN in question
             assert not (at.home / "workspace" / "notes.txt").exists()
-            assert sorted(told(at.api).values()) == sorted([question, reply])
+            closed = f"{question.rpartition(chr(10) * 2)[0]}\n\nAllowed."
+            await until(lambda: sorted(told(at.api).values()) == sorted([closed, reply]))
             log = gateway.logged()
             assert [log[0], *log[2:]] == [("in", ASKED), ("in", "1"), ("out", reply)]
             assert (log[1][0], COMMAND in log[1][1]) == ("out", True)
