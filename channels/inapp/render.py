@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 _TEXT_BLOCKS = {"paragraph_open", "heading_open", "th_open", "td_open"}
 _CONTAINERS = {"blockquote_open", "bullet_list_open", "ordered_list_open", "table_open"}
 _TAGS = {
-    *("a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p"),
+    *("a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p"),
     *("pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
 }
+_QUOTATION = "«[^«»]*»|“[^“”]*”"
+_NOT_OWN = re.compile(f"{_QUOTATION}|`[^`]*`")
+_APART = re.compile(rf"(?P<date>\b[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ][0-9:]+)?\b)|{_QUOTATION}")
 _ATTRIBUTES = {
     "a": {"href", "title"},
+    "bdi": {"dir"},
     "code": {"dir"},
     "div": {"class", "dir", "tabindex"},
     "ol": {"dir", "start"},
@@ -63,25 +68,36 @@ def _parser() -> MarkdownIt:
 
 
 def _directions(state: StateCore) -> None:
-    """Text takes its direction from itself; what contains blocks takes it here from its first text.
+    """A block takes its direction from its own words, and what contains blocks from those of its first text.
 
-    A browser's `auto` looks past children that have a direction of their own, so it cannot serve for containers.
+    Quotations and code do not count, they may be of another language: a block without words of its own takes the
+    direction of the block before. A browser's `auto` can do neither.
     """
+    so_far = ""
     for index, token in enumerate(state.tokens):
-        if token.type in _TEXT_BLOCKS:
-            token.attrSet("dir", "auto")
-        elif token.type in _CONTAINERS:
+        if token.type in _TEXT_BLOCKS or token.type in _CONTAINERS:
             first = next((inner.content for inner in state.tokens[index:] if inner.type == "inline"), "")
-            token.attrSet("dir", _direction(first))
+            so_far = _direction(_NOT_OWN.sub(" ", first)) or so_far or _direction(first) or "ltr"
+            token.attrSet("dir", so_far)
 
 
 def _direction(text: str) -> str:
-    """That of the first letter that has one (Unicode Bidirectional Algorithm, rules P2 and P3), else `ltr`."""
+    """That of the first letter that has one (Unicode Bidirectional Algorithm, rules P2 and P3), else empty."""
     for letter in text:
         kind = unicodedata.bidirectional(letter)
         if kind in {"L", "R", "AL"}:
             return "ltr" if kind == "L" else "rtl"
-    return "ltr"
+    return ""
+
+
+def _text(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+    """Quotations and dates stand apart from the direction of the text around them; else their ends change places."""
+    text = html.escape(tokens[index].content, quote=False)
+    return _APART.sub(lambda found: f'<bdi dir="ltr">{found[0]}</bdi>' if found["date"] else _isolated(found[0]), text)
+
+
+def _isolated(quotation: str) -> str:
+    return f"{quotation[0]}<bdi>{quotation[1:-1]}</bdi>{quotation[-1]}"
 
 
 def _table_open(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
@@ -113,5 +129,6 @@ _RULES = {
     "fence": _code,
     "code_block": _code,
     "code_inline": _code_inline,
+    "text": _text,
     "image": _image,
 }

@@ -62,7 +62,11 @@ def test_a_picture_elsewhere_is_only_a_link() -> None:
 @pytest.mark.parametrize(
     ("markdown", "tag", "direction"),
     [
-        ("مرحبا", "p", "auto"),
+        ("مرحبا", "p", "rtl"),
+        ("قال: “hello”", "p", "rtl"),
+        ("“مرحبا”", "p", "rtl"),
+        ("وجدتُ:\n\n- «my passport» (2026-11-30, `file:a.md`)", "ul", "rtl"),
+        ("Found:\n\n- “مرحبا” (`file:a.md`)", "ul", "ltr"),
         ("- مرحبا", "ul", "rtl"),
         ("- hello مرحبا", "ul", "ltr"),
         ("1. (12) אחת", "ol", "rtl"),
@@ -73,6 +77,13 @@ def test_a_picture_elsewhere_is_only_a_link() -> None:
 )
 def test_each_block_has_its_direction(markdown: str, tag: str, direction: str) -> None:
     assert dict(tags_of(to_html(markdown)))[tag]["dir"] == direction
+
+
+def test_quotations_and_dates_keep_their_place_in_a_line_of_another_direction() -> None:
+    html = to_html("وجدتُ «my <b>» بتاريخ 2026-11-30 19:33.")
+    assert "«<bdi>my &lt;b&gt;</bdi>»" in html
+    assert '<bdi dir="ltr">2026-11-30 19:33</bdi>' in html
+    assert to_html("it's “**bold**” & more").startswith('<p dir="ltr">it\'s “<strong>bold</strong>” &amp; more')
 
 
 def test_tables_and_code_stand_in_boxes_that_scroll() -> None:
