@@ -12,7 +12,7 @@ from channels.inapp.events import EventHub
 from channels.inapp.ports import Backend
 from channels.inapp.security import Guard
 from channels.inapp.settings import InAppSettings
-from channels.message import OutboundMessage, Receipt
+from channels.message import Accepted, InboundMessage, OutboundMessage, Receipt
 
 _INFO = ChannelInfo(
     name="inapp",
@@ -57,7 +57,13 @@ class InAppChannel:
 
     async def run(self, accept: Accept) -> None:
         """Takes posted messages until it is cancelled; before and after, a post is answered with 503."""
-        self._accept = accept
+
+        async def taken(message: InboundMessage) -> Accepted:
+            accepted = await accept(message)
+            self._context.health.received()
+            return accepted
+
+        self._accept = taken
         self.hub.open()
         self._context.health.state("connected")
         try:

@@ -299,12 +299,13 @@ class FakeHealth:
 
     def __init__(self) -> None:
         self.last: tuple[str, str] = ("starting", "")
+        self.receipts = 0
 
     def state(self, state: ChannelState, detail: str = "", remedy: str = "") -> None:
         self.last = (state, detail)
 
     def received(self) -> None:
-        pass
+        self.receipts += 1
 
 
 class FakeMemory:

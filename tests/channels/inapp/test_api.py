@@ -48,6 +48,14 @@ async def test_a_post_is_answered_after_it_was_accepted(client: Client, backend:
     assert message.address.session_key == "inapp:c1"
 
 
+async def test_a_message_counts_as_the_last_word_heard_once_it_is_saved(client: Client, server: PageServer) -> None:
+    before = server.health.receipts
+    await post(client, {"text": "hello"})
+    assert server.health.receipts == before + 1
+    await post(client, {"text": ""})
+    assert server.health.receipts == before + 1
+
+
 async def test_where_a_message_goes(client: Client) -> None:
     assert (await post(client, {"text": "a"}))[1]["conversation"] == "c1"
     assert (await post(client, {"text": "b"}))[1]["conversation"] == "c1"
@@ -150,7 +158,7 @@ async def test_a_conversation_is_read_in_ranges_and_as_html_only_when_asked(
     assert [message["text"] for message in found["messages"]] == ["b <i>"]
     assert "html" not in found["messages"][0]
     _, found = await get(client, "/api/conversations/c?from=2&to=2&html=1")
-    assert found["messages"][0]["html"] == '<p dir="auto">b &lt;i&gt;</p>\n'
+    assert found["messages"][0]["html"] == '<p dir="ltr">b &lt;i&gt;</p>\n'
     assert (await get(client, "/api/conversations/c?from=x"))[0] == 400
     assert (await get(client, "/api/conversations/other"))[0] == 404
 
