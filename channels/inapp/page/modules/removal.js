@@ -1,7 +1,7 @@
 // Deleting the open conversation, after a question.
 
 import { remove } from "./api.js";
-import { word } from "./words.js";
+import { isolated, word } from "./words.js";
 
 const button = document.getElementById("remove");
 const dialog = document.getElementById("remove-confirm");
@@ -20,7 +20,8 @@ export function setUpRemoval(state) {
     const summary = state.summaries.get(state.current);
     if (summary === undefined) return;
     asked = summary.id;
-    text.textContent = word("remove.text", { title: summary.title || word("chat.new") });
+    const said = word("remove.text", { title: isolated(summary.title || word("chat.new")) });
+    text.textContent = summary.channel === "inapp" ? said : `${said} ${word("remove.elsewhere")}`;
     fault.hidden = true;
     dialog.showModal();
   });

@@ -26,6 +26,9 @@ export function word(key, values = {}) {
   });
 }
 
+/** Text of its own direction inside a sentence, between the marks of Unicode that isolate it. */
+export const isolated = (text) => `\u2068${text}\u2069`;
+
 /** The string of a key that comes from data, or `otherwise` when the catalogue has none. */
 export function wordOr(key, otherwise) {
   return typeof catalogue[key] === "string" ? catalogue[key] : otherwise;
