@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.providers.offline_replies import OWN_MARKS, OWN_OPENINGS
 from agent.providers.offline_words import alike_forms, forms, is_unspaced, keywords, same
@@ -21,6 +21,7 @@ _ROLE = re.compile(r" ?\(?\b(user|assistant|owner|system|tool)\)?$")
 _TOOL_CALL = re.compile(r"#\d+\.\d+$")
 _CITES = re.compile(r"`(?:conversation|file|task):")
 _OWN_PAGES = ("file:agents.core.md", "file:heartbeat.md", "file:run-history.md", "file:identity/soul.md")
+_LIST_LINES = re.compile(r"^file:brain/hippocampus/knowledge/.+#L\d+-L\d+$")
 _QUESTION_END = re.compile(r"[?？؟]\W*$")
 
 
@@ -60,7 +61,7 @@ def findings(hits: Sequence[Hit], asked: Sequence[str], query: str) -> tuple[lis
     """
     groups = [alike_forms(word) for word in keywords(query, 50)]
     questions = [same(text) for text in asked]
-    fit = {hit: _fit(hit, groups) for hit in dict.fromkeys(hits)}
+    fit = {hit: _fit(hit, groups) for hit in dict.fromkeys(_narrowed(hit, groups) for hit in hits)}
     asked_for = {hit.ref for hit in fit if fit[hit] and _is_question(hit)}
     fit.update({hit: 1 for hit in fit if not fit[hit] and _ref_before(hit.ref) in asked_for})
     known = frozenset[str]().union(*groups, *(forms(word) for text in asked for word in keywords(text, 50)))
@@ -73,6 +74,13 @@ def findings(hits: Sequence[Hit], asked: Sequence[str], query: str) -> tuple[lis
     best = max((fit[hit] for hit in told), default=0)
     kept = _without_repetitions([hit for hit in told if fit[hit] * 2 > best or _ref_before(hit.ref) in asked_for])
     return sorted(kept, key=_is_question)[:FINDINGS_MAX], best * 2 > len(groups)
+
+
+def _narrowed(hit: Hit, groups: Sequence[frozenset[str]]) -> Hit:
+    """Of a page's list, given as one line, the entries that have a word of the question; all when none has."""
+    entries = hit.snippet.split(" - ") if _LIST_LINES.search(hit.ref) else []
+    kept = [entry for entry in entries if _fit(replace(hit, snippet=entry), groups)]
+    return replace(hit, snippet=" - ".join(kept)) if kept else hit
 
 
 def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:

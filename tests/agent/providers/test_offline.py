@@ -87,6 +87,14 @@ async def test_a_question_is_answered_with_the_finding_its_date_and_reference() 
     assert "config.toml" not in answer
 
 
+async def test_of_a_list_of_facts_those_that_are_asked_for_are_quoted() -> None:
+    page = hit(f"- The car is red\n- {DENTIST}\n- موعد القطار السبت", "file:brain/hippocampus/knowledge/technical.md#L3-L5")
+    said = await Talk("When is the dentist?").answer(lambda _: results(page))
+    assert f"“{DENTIST}”" in said
+    assert "red" not in said
+    assert "technical.md#L3-L5" in said
+
+
 async def test_an_arabic_question_gets_an_arabic_answer() -> None:
     answer = await Talk("متى موعد طبيب الأسنان؟").answer(lambda _: results(hit("موعد الأسنان يوم الثلاثاء")))
     assert answer == "وجدتُ في الذاكرة:\n- «موعد الأسنان يوم الثلاثاء» (Sara, 2026-03-01 12:30, `conversation:c1#3`)"
