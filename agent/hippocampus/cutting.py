@@ -18,6 +18,7 @@ TRASH = ".trash"
 _TRIES = 5
 """So often a change is made anew because a person wrote the file in between."""
 _BULLET = re.compile(r"(\s*)[-*+]\s+(.*)$")
+_SUMMARY = re.compile(r"(.*\S)\s+First seen [0-9-]{10}, last seen [0-9-]{10}\.\s*\Z")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 
@@ -52,7 +53,7 @@ class Statement:
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """The bullets and headings of a page; fenced code is left out."""
+    """The bullets and headings of a page, and the summary of an entity's; fenced code is left out."""
     fenced = False
     for number, line in enumerate(lines_of(text), 1):
         if _FENCE.match(line):
@@ -64,6 +65,8 @@ def statements(text: str) -> Iterator[Statement]:
             yield Statement(number, heading[2].strip(), len(heading[1]))
         elif bullet and bullet[2].strip():
             yield Statement(number, bullet[2].strip())
+        elif summary := _SUMMARY.match(line):
+            yield Statement(number, summary[1])
 
 
 def block_at(path: str, text: str, number: int) -> Cut:
