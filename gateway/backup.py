@@ -82,7 +82,7 @@ def back_up(
             for path, name in [(database, DATABASE), (home / CONFIG, CONFIG), *((home / one, one) for one, _ in found)]:
                 size = _add(archive, path, name, skipped)
                 if size is not None:
-                    files += 1
+                    files += not path.is_dir()
                     done += size
                     told(done, max(total, done))
         _sync(part)

@@ -29,7 +29,8 @@ def list_(home: Home = None, as_json: Json = False) -> None:
         print_json({"people": people, "codes": codes})
         return
     rows = [(f"{one['channel']}:{one['id']}", one["rights"], one["name"], one["from"]) for one in people]
-    table(("person", "rights", "name", "let in by"), rows)
+    if rows:
+        table(("person", "rights", "name", "let in by"), rows)
     if codes:
         table(
             ("code", "for", "name", "good until"),

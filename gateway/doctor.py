@@ -146,7 +146,11 @@ def _read_logs(folder: Path) -> Iterator[Finding]:
     if bad > _LINES_NAMED_MAX:
         yield Finding("read logs", "warning", f"{bad - _LINES_NAMED_MAX} more lines are no message")
     if not bad:
-        yield Finding("read logs", "good", f"{files:,} logs, every line sound")
+        yield Finding("read logs", "good", f"{_counted(files, 'log')}, every line sound")
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _jobs(path: Path) -> Iterator[Finding]:
@@ -154,7 +158,7 @@ def _jobs(path: Path) -> Iterator[Finding]:
     for fault in found.faults:
         yield Finding("clock", "fault", f"{path.name}, {fault}", "Correct the job; the others run.")
     if not found.faults:
-        yield Finding("clock", "good", f"{len(found.jobs)} jobs in {path.name}, all sound")
+        yield Finding("clock", "good", f"{_counted(len(found.jobs), 'job')} in {path.name}, all sound")
 
 
 def _skills(workspace: Path) -> Iterator[Finding]:

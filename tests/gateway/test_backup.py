@@ -48,7 +48,8 @@ def test_a_running_home_comes_back_whole(shell: Shell, tmp_path: Path) -> None:
 
     other = tmp_path / "other"
     other.mkdir()
-    assert shell("restore", str(file), "--home", str(other), anywhere=True).code == 0
+    restored = shell("restore", str(file), "--home", str(other), "--json", anywhere=True)
+    assert (restored.code, restored.json["files"]) == (0, said.json["files"])
     assert "Barq" in shell("memory", "search", "falcon", "--home", str(other), anywhere=True).out
     assert "Barq" in shell("sessions", "search", "falcon", "--home", str(other), anywhere=True).out
     assert "Layl" not in shell("memory", "search", "owl", "--home", str(other), anywhere=True).out

@@ -72,6 +72,12 @@ def test_what_cannot_be_done_is_one_sentence(
     assert answer["error"]["remedy"]
 
 
+def test_nobody_is_nothing_to_say(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "config.toml").write_text("")
+    assert main(["people", "list", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize("typed", ["ACDEFGHJ", "acde fghj", "ACDE-FGHJ"])
 async def test_a_code_lets_in_once(home: Path, capsys: pytest.CaptureFixture[str], typed: str) -> None:
     await given(home, Pairing("ACDEFGHJ", "telegram", "99", "Omar", NOW + timedelta(hours=1)))
