@@ -76,7 +76,7 @@ function oneLine(text = "") {
     .slice(0, 600)
     .replace(/^\s*[-+]\s/gm, "")
     .replace(/```\w*/g, " ")
-    .replace(/[*`#>|]+/g, "")
+    .replace(/[*`>|]+|^#+\s/gm, "")
     .replace(/\s+/g, " ")
     .trim();
 }
@@ -167,6 +167,6 @@ function hitRow(state, hit, words, onOpen) {
       el("bdi", {}, summary?.title || hit.title || hit.source),
       at ? el("time", { datetime: hit.at, title: exactTimeOf(at) }, shortTimeOf(at)) : null,
     ),
-    el("span", { class: "snippet", dir: "auto" }, speaker ? `${speaker}: ` : null, marked(oneLine(hit.snippet), words)),
+    el("span", { class: "snippet" }, speaker ? [el("bdi", {}, speaker), ": "] : null, el("bdi", {}, marked(oneLine(hit.snippet), words))),
   );
 }
