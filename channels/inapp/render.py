@@ -20,7 +20,26 @@ if TYPE_CHECKING:
 _TEXT_BLOCKS = {"paragraph_open", "heading_open", "th_open", "td_open"}
 _CONTAINERS = {"blockquote_open", "bullet_list_open", "ordered_list_open", "table_open"}
 _TAGS = {
-    *("a", "bdi", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p"),
+    *(
+        "a",
+        "bdi",
+        "blockquote",
+        "br",
+        "code",
+        "del",
+        "div",
+        "em",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "li",
+        "ol",
+        "p",
+    ),
     *("pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"),
 }
 _QUOTATION = "«[^«»]*»|“[^“”]*”"

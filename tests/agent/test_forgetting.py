@@ -107,7 +107,11 @@ async def test_a_plan_changes_nothing(world: World) -> None:
             "- 2026-05-01: The shop closes at nine (file:x.md#L3, 2026-05-01)",
             "2026-05-01: The shop closes at nine",
         ),
-        ("bank/entities/sana.md", "Sana lives in Riyadh. First seen 2026-05-01, last seen 2026-05-01.", "Sana lives in Riyadh"),
+        (
+            "bank/entities/sana.md",
+            "Sana lives in Riyadh. First seen 2026-05-01, last seen 2026-05-01.",
+            "Sana lives in Riyadh",
+        ),
         ("bank/entities/sana.md", "- [W] Sana lives in Riyadh (brain/x.md#L12, 2026-05-01)", "Sana lives in Riyadh"),
         (EPISODE, "- W @Sana: lives in Riyadh now", "lives in Riyadh now"),
         (EPISODE, "- O(c=0.95) @Omar: prefers mornings", "prefers mornings"),

@@ -88,7 +88,9 @@ async def test_a_question_is_answered_with_the_finding_its_date_and_reference() 
 
 
 async def test_of_a_list_of_facts_those_that_are_asked_for_are_quoted() -> None:
-    page = hit(f"- The car is red\n- {DENTIST}\n- موعد القطار السبت", "file:brain/hippocampus/knowledge/technical.md#L3-L5")
+    page = hit(
+        f"- The car is red\n- {DENTIST}\n- موعد القطار السبت", "file:brain/hippocampus/knowledge/technical.md#L3-L5"
+    )
     said = await Talk("When is the dentist?").answer(lambda _: results(page))
     assert f"“{DENTIST}”" in said
     assert "red" not in said
