@@ -88,7 +88,7 @@ async def test_with_the_keyboard_alone(open_page: OpenPage, asking: FakeBackend)
     page = await open_page()
     await ready(page)
     await page.focus("#text")
-    for _ in range(2):
+    for _ in range(3):
         await page.keyboard.press("Shift+Tab")
     await expect(button(page, "Allow once")).to_be_focused()
     await page.keyboard.press("Enter")
