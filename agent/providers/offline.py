@@ -9,16 +9,19 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent.characters import whole_characters
 from agent.fence import spoken, unfence
 from agent.providers import offline_replies as replies
 from agent.providers.base import ProviderSettings
-from agent.providers.offline_asks import SMALL_TALK, Ask, asks_of, without_schedule_line
 from agent.providers.offline_hits import Hit, findings, hits_of
 from agent.providers.offline_words import is_arabic
 from agent.types import JsonObject, Message, Prompt, StreamChunk, ToolCall, Usage
 from agent.when import read_reminder, read_when
+
+if TYPE_CHECKING:
+    from agent.providers.offline_asks import Ask
 
 QUIET = "HEARTBEAT_OK"
 ROUNDS_MAX = 6
@@ -152,6 +155,9 @@ def _made(call: ToolCall, result: Message | None) -> _Made:
 
 
 def _steps(situation: _Situation) -> list[_Step]:
+    # Here, not above: its patterns take a tenth of a second to compile, and a start needs none of them.
+    from agent.providers.offline_asks import SMALL_TALK, asks_of, without_schedule_line
+
     scheduled = without_schedule_line(situation.texts[0]) if situation.texts else None
     if scheduled is not None:
         items = _ITEM.findall(scheduled) if "procedure_step" in situation.tools else []
