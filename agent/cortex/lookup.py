@@ -35,7 +35,7 @@ POSTINGS_MAX = 20_000
 """Words are asked for, rarest first, until they would touch more records than this: it bounds the cost of a query."""
 OTHER_SHARE = 0.8
 """What a full score of another kind counts beside the best score of the words."""
-OTHER_ALONE = 0.4
+OTHER_ALONE = 0.5
 """A record without words of the query needs so high a score of the other kind: something is always the nearest."""
 RANKED_CHARS = 6_000
 RANKED_TOTAL_CHARS = 120_000

@@ -36,7 +36,9 @@ NEIGHBOURS = 2
 NEIGHBOUR_SHARE = 0.8
 """The best of so many messages on both sides counts too, for so much: talk is about one thing for a while."""
 SCORE_DEVIATIONS = 6.0
-"""A record that lies so many standard deviations above the mean of all records has the score 1."""
+"""A record that lies so many standard deviations above the middle of all records has the score 1."""
+MAD_DEVIATION = 1.4826
+"""The standard deviation of normal values over the median of their deviations from the median."""
 REST_SHARE = 1.0
 """After each batch it rests for as long as that took, so that half a core is the most it uses."""
 BEST_RECORDS = 400
@@ -274,8 +276,10 @@ class Known:
         """How near each record is to a vector."""
         self._sort()
         worth = self._with_neighbours(self._cosines(question / np.float32(127)))
-        spread = float(worth.std()) or 1.0
-        return Scores(self._ids, np.clip((worth - worth.mean()) / (SCORE_DEVIATIONS * spread), 0.0, 1.0))
+        middle = np.median(worth)
+        # The median of the deviations, not their mean square: in a small home the one that fits would hide itself.
+        spread = MAD_DEVIATION * float(np.median(np.abs(worth - middle))) or 1.0
+        return Scores(self._ids, np.clip((worth - middle) / (SCORE_DEVIATIONS * spread), 0.0, 1.0))
 
     def _sort(self) -> None:
         if not self._is_sorted:

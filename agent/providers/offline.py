@@ -249,6 +249,8 @@ def _plan(ask: Ask, situation: _Situation) -> _Step:
 
 def _checklist(items: Sequence[str], situation: _Situation) -> list[_Step]:
     """The steps of a procedure, each ticked off when it is done; what this model cannot do is said and left open."""
+    from agent.providers.offline_asks import asks_of
+
     steps: list[_Step] = []
     for number, item in enumerate(items, start=1):
         asks = [ask for ask in asks_of(item) if _for_the_clock(ask)]

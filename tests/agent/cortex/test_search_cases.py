@@ -231,7 +231,7 @@ async def test_scores_of_another_kind_are_mixed_with_those_of_the_words(tmp_path
         assert set(refs({birds: 0.5})) == {"a#1", "b#1", "c#1"}
         assert refs({birds: 1.0})[0] == "a#1"
         assert set(refs({birds: 1.0})) == {"a#1", "b#1", "c#1"}
-        assert refs({birds: 0.4, kite: 1.0}) == ["b#1", "a#1", "c#1"]
+        assert refs({birds: 0.5, kite: 1.0}) == ["b#1", "a#1", "c#1"]
         assert "c#1" not in refs({birds: 1.0}, chat="1")
         reader.close()
 
