@@ -169,7 +169,7 @@ class Believing:
     ) -> None:
         reading = self.reading(fact.text, fact.entities)
         near = others.of(self.slugs(fact.entities), reading)
-        if fact.letter == "W" and not any(claim.stance == "like" for claim in reading.claims):
+        if fact.letter == "W" and not any(claim.stance == "like" or claim.ends for claim in reading.claims):
             return
         supported: tuple[float, Opinion] | None = None
         for opinion in near:

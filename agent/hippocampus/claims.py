@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -32,7 +32,7 @@ _CUTS = Pattern(
 )
 _GONE = Pattern(
     r"\b(?:no longer|no more|not any ?more|any ?more|used to|stopped|quit|gave up|went off|switched from|done with"
-    r"|has left|tired of|fed up)\b"
+    r"|has left|tired of|fed up|gone off|got rid of|dropped|ditched)\b"
     r"|(?<!\w)(?:(?:لم|لن|ما) (?:يعد|تعد|اعد|نعد|عاد|عادت|عدت|عدنا)|توقف\w* عن|اقلع\w* عن|بطل\w*|مل من|ملت من|ترك\w*"
     r"|كان\w* (?:\w+ )?(?=[يتان]\w*(?:حب|فضل)\w*))"
 )
@@ -43,7 +43,7 @@ _NOT = Pattern(
 )
 _LIKE = Pattern(
     r"\b(?:prefer\w*|like[sd]?|likes|liking|love[sd]?|loves|enjoy\w*|favou?rs?|favou?rites?|fan of|keen on|fond of"
-    r"|would rather|chooses?|opts? for|switched|thinks? (?:that )?(?:highly|well) of)\b"
+    r"|would rather|chooses?|opts? for|switched|suits? (?:me|us|him|her|them)|thinks? (?:that )?(?:highly|well) of)\b"
     r"|(?<!\w)[وف]?(?:[اينت]فضل\w*|فضل(?:ت|نا)?|مفضل\w*|المفضل\w*|[اينت]حب\w*|احب\w*|حب(?:يت|ها|ه)?"
     r"|[يت]عجب\w*|[اينت]ميل|[اينت]ختار"
     r"|[اينت]ستمتع|[اينت]هوي|صار(?:ت)? [يت]فضل\w*)(?!\w)"
@@ -66,14 +66,30 @@ _WORK = Pattern(
     r"|(?<!\w)[وف]?(?:[اينت]عمل (?:في|لدي|مع|عند|ك\w+)|[اينت]شتغل\w*|انضم\w*|توظف\w*)(?!\w)"
 )
 _IS = Pattern(
-    r"\b(?:is|are|was|were|became|becomes|will be|moved to|changed to|set to)\b|(?<!\w)(?:هو|هي|اصبح\w*"
+    r"\b(?:(?:(?:is|was|has been|have been|had been|got) )?(?:moved|changed|set|raised|lowered|increased|reduced|cut"
+    r"|pushed|postponed|shifted|brought forward|extended|renamed|updated) (?:back )?to"
+    r"|is|are|was|were|became|becomes|will be)\b|(?<!\w)(?:هو|هي|اصبح\w*"
     r"|صار\w*|كان\w*|تغير\w* الي)(?!\w)"
 )
 _REST = Pattern(
-    r"\b(?:over|instead of|rather than|more than|as opposed to|and not|not)\b"
+    r"\b(?:over|instead of|rather than|more than|than|as opposed to|and not|not)\b"
     r"|(?<!\w)(?:بدل|بدلا من|وليس|ليس|اكثر من|علي(?= ال))(?!\w)"
 )
 _FROM_TO = Pattern(r"\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)|(?<!\w)من (?P<old_>.+?) الي (?P<new_>.+)")
+_REPLACED = Pattern(
+    r"\b(?:replaced|swapped|traded|exchanged|substituted) (?P<old>.+?) (?:for|with|by) (?P<new>.+)"
+    r"|\b(?:dropped|ditched|left|gave up|quit) (?P<old2>.+?) (?:for|in favou?r of) (?P<new2>.+)"
+    r"|(?<!\w)(?:استبدل\w*|بدل(?:ت|نا)?|غير(?:ت|نا)?) (?P<old_>.+?) (?:ب(?=ال|\w)|الي )(?P<new_>.+)"
+)
+_NOW = Pattern(
+    r"\b(?:now|nowadays|these days|instead|as of|from now on|since then|currently)\b"
+    r"|(?<!\w)(?:الان|حاليا|اصبح\w*|صار\w*|منذ الان|من الان|بدلا من ذلك)(?!\w)"
+)
+_CHANGED = Pattern(
+    r"\b(?:moved|changed|set|raised|lowered|increased|reduced|cut|pushed|postponed|shifted|brought forward|extended"
+    r"|renamed|updated) (?:back )?to\b|\bbecame\b|(?<!\w)تغير\w* الي(?!\w)"
+)
+_GERUND = Pattern(r"(?=\w{5,}$)[a-z]+ing")
 _CONTEXT = Pattern(
     r"\b(?:on|in|for|at|when|during|while|by|with|via|after|before|to)\b|(?<!\w)(?:في|علي|عند|عندما|خلال"
     r"|اثناء|مع|بعد|قبل|عبر)(?!\w)"
@@ -83,7 +99,10 @@ _CONTEXT = Pattern(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One clause. `strong`: of such claims one holds at a time (prefers, lives in). `text` is the clause as written."""
+    """One clause. `strong`: of such claims one holds at a time (prefers, lives in). `text` is the clause as written.
+
+    `ends`: it says that something holds no more, not only that it does not. `now`: it says that it is so by now.
+    """
 
     stance: Stance
     holds: bool
@@ -93,6 +112,8 @@ class Claim:
     text: str
     head_forms: frozenset[str] = field(default=frozenset(), compare=False)
     all_forms: frozenset[str] = field(default=frozenset(), compare=False)
+    ends: bool = False
+    now: bool = False
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -128,7 +149,7 @@ class Reader:
         claims: list[Claim] = []
         for clause in _clauses(plain):
             found = self._claims(clause, names, claims[0] if claims else None)
-            claims += [claim for claim in found if claim.words]
+            claims += [_marked(claim, clause, self.lexicon) for claim in found if claim.words]
         return Reading(key, tuple(claims))
 
     def _claims(self, clause: str, names: frozenset[str], before: Claim | None) -> list[Claim]:
@@ -141,6 +162,12 @@ class Reader:
         if not stance and before is not None and before.stance in {"like", "live", "work"}:
             stance, strong = before.stance, before.strong  # "..., now coffee"
         claims: list[Claim] = []
+        if stance in {"like", "is", ""} and (swap := _REPLACED.search(folded)):
+            old = swap["old"] or swap["old2"] or swap["old_"]
+            new = swap["new"] or swap["new2"] or swap["new_"]
+            stance = "like" if stance == "like" else ""
+            claims.append(self._claim(stance, False, True, old, names, clause))
+            return [*claims, self._claim(stance, True, True, new, names, clause)]
         change = _FROM_TO.search(folded) if stance in {"like", "live", "work", ""} else None
         if change and stance and re.search(r"\bswitched|\bmoved|\bchanged|\brelocated|انتقل|تحول", folded):
             old, new = change["old"] or change["old_"], change["new"] or change["new_"]
@@ -165,7 +192,7 @@ class Reader:
         """`folded` cut where its respect begins: what somebody lives in, works at, is about the thing itself."""
         at = None
         if stance == "like":
-            at = next((m for m in _CONTEXT.finditer(folded) if self._says(folded[: m.start()], names)), None)
+            at = next((m for m in _CONTEXT.finditer(folded) if self._is_whole(folded[: m.start()], names)), None)
         head = folded if at is None else folded[: at.start()]
         return self._made(stance, holds, strong, head, "" if at is None else folded[at.start() :], names, text)
 
@@ -190,8 +217,22 @@ class Reader:
         words = self.lexicon.content(folded)
         return tuple(word for word in words if word.token not in self._how and word.forms.isdisjoint(names))
 
-    def _says(self, folded: str, names: frozenset[str]) -> bool:
-        return bool(self._content(folded, names))
+    def _is_whole(self, folded: str, names: frozenset[str]) -> bool:
+        """True for what can be liked as such: after "staying" (in hostels) the thing itself is still to come."""
+        words = self._content(folded, names)
+        return bool(words) and not (len(words) == 1 and _is_gerund(words[0]))
+
+
+def _is_gerund(word: Word) -> bool:
+    """An "-ing" word of which the list knows no meaning of its own (as it does of meetings, of swimming)."""
+    return _GERUND.fullmatch(word.token) is not None and not any(form.startswith("=") for form in word.forms)
+
+
+def _marked(claim: Claim, clause: str, lexicon: Lexicon) -> Claim:
+    """The claim with what its clause says of time: that it has ended, that it is so by now."""
+    folded = " ".join(word.token for word in lexicon.terms(clause))
+    ends = not claim.holds and bool(_GONE.search(folded) or _REPLACED.search(folded))
+    return replace(claim, ends=ends, now=claim.holds and bool(_NOW.search(folded) or _CHANGED.search(folded)))
 
 
 def relation(new: Reading, old: Reading) -> Relation:
@@ -212,6 +253,10 @@ def likeness(new: Reading, old: Reading) -> float:
 
 
 def _of_claims(new: Claim, old: Claim) -> Relation:
+    if new.ends and not new.stance and old.stance == "is" and old.holds:
+        # "replaced the iPhone with ..." against "the phone is an iPhone"
+        values = forms_of(old.context)
+        return "contradicts" if new.words and shared(new.words, values) == len(new.words) else "other"
     places = {new.stance, old.stance} & {"live", "work"}
     if new.stance != old.stance and (places or "is" in {new.stance, old.stance}):
         return "other"
@@ -242,7 +287,9 @@ def _of_states(new: Claim, old: Claim) -> Relation:
         return "supports" if new.holds == old.holds else "contradicts"
     rivals = _rivals(new.context, old.context)
     changed = new.holds and old.holds and bool(new.context) and bool(old.context)
-    return "contradicts" if changed and (new.strong or rivals or (_figures(new) and _figures(old))) else "other"
+    return (
+        "contradicts" if changed and (new.strong or new.now or rivals or (_figures(new) and _figures(old))) else "other"
+    )
 
 
 def _of_likings(new: Claim, old: Claim) -> Relation:

@@ -12,7 +12,7 @@ from agent.hippocampus.days import Days
 from agent.hippocampus.facts import day_of, day_of_ref
 from agent.hippocampus.lexicon import Word, shared
 from agent.hippocampus.remembered import Item, Remembered, named
-from agent.hippocampus.types import CONSOLIDATED, EPISODES, KNOWLEDGE, Kind
+from agent.hippocampus.types import CONSOLIDATED, ENTITIES, EPISODES, KNOWLEDGE, OWNER, Kind
 from agent.retrieval import Hit
 
 BESIDE_MAX = 12
@@ -26,6 +26,7 @@ _SKIPPED = (
 """Pages that say how to work, and those whose bullets are items of their own."""
 _ENTRY = re.compile(r"## \d\d:\d\d \[")
 _SAID = re.compile(r"\s*[-*+]\s+(?:User|Reply)(?: \([^)]*\))?: ")
+_OWNER_SAID = re.compile(r"\s*[-*+]\s+User: ")
 _TOOLS = re.compile(r"\s*[-*+]\s+Tools: ")
 _MARKS = re.compile(r"^[\s#*+-]+")
 _TOLD = re.compile(r"(?:\d{4}-\d\d-\d\d(?: \d\d:\d\d)?: )?(?P<text>.*\S) \((?P<ref>[^()\s]+#L\d+)\)$")
@@ -105,11 +106,18 @@ class Lines:
         source = f"{path}#L{at}"
         if kind == "observation" and (told := _TOLD.match(text)):
             # A line of a week says what a day says: a fact is an item itself, all else is shown with its own place.
-            if told["ref"] in self._found.refs:
+            if told["ref"] in self._found.refs or told["ref"].startswith(ENTITIES):
                 return None
             text, source, day = told["text"], told["ref"], day_of_ref(told["ref"]) or day
+            path, _, number = source.partition("#L")
+            lines = self._lines(path)
+            at = int(number)
+            if at < len(lines) and _ENTRY.match(lines[at - 1]) and _SAID.match(lines[at]):
+                return self._item(path, at + 1, lines[at])  # a heading is cut short: the line below it is whole
         slugs = named(self._found, self._reader.lexicon.terms(text))
-        return Item(kind, text, slugs, (), day, day, day, source)
+        if not slugs and _OWNER_SAID.match(line) and self._found.entities is not None:
+            slugs = frozenset({self._found.entities.slug_of(OWNER)})  # what the owner says of nobody is the owner's
+        return Item(kind, text, slugs, (), day, day, day, source, told=path.startswith(EPISODES))
 
     def _day(self, path: str) -> date:
         name = path.rpartition("/")[2]

@@ -24,6 +24,9 @@ class Pattern:
     def match(self, text: str) -> re.Match[str] | None:
         return self._compiled.match(text)
 
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        return self._compiled.fullmatch(text)
+
     def finditer(self, text: str) -> list[re.Match[str]]:
         return list(self._compiled.finditer(text))
 

@@ -317,7 +317,7 @@ def _shown(item: Item, read: _Asked) -> tuple[Found | None, float]:
     if (first is not None or last is not None) and not _inside(item, first, last):
         later = last is not None and item.day > last
         # What was said before may still have held; to a question of what happened it is no answer.
-        if later or read.strict or read.happened or item.kind not in {"world", "opinion"}:
+        if later or read.strict or read.happened or not (item.told or item.kind in {"world", "opinion"}):
             return None, 0.0
         weight = OUTSIDE_WEIGHT
     sources = [(day, ref) for day, ref in item.sources if (last is None or day <= last)] or list(item.sources)

@@ -162,7 +162,7 @@ class Reflection:
             viewer,
             asked.text,
             sources="episode,consolidated",
-            after=asked.first.isoformat() if asked.first else None,
+            after=asked.first.isoformat() if asked.first and asked.strict else None,
             before=asked.last.isoformat() if asked.last else None,
             limit=BESIDE_MAX,
         )

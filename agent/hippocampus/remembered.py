@@ -62,6 +62,8 @@ class Item:
     evidence: tuple[Evidence, ...] = ()
     sources: tuple[tuple[date, str], ...] = ()
     page: bool = False
+    told: bool = False
+    """A line of a day's entry: what somebody told, which may hold on."""
     words: tuple[Word, ...] = ()
     forms: frozenset[str] = frozenset()
     respects: frozenset[str] = frozenset()

@@ -31,9 +31,11 @@ _SENTENCE = Pattern(
 )
 _REQUEST = Pattern(r"\b(?:would|i'?d|we'?d) (?:like|love)\b", re.IGNORECASE)
 _QUESTION = Pattern(
-    r"[?؟]\s*$|^(?:what|when|where|who|which|why|how|do|does|did|is|are|was|were|can|could|should|would"
-    r"|will)\b(?! .*\bremember that\b)"
-    r"|^(?:هل|ما|ماذا|متى|أين|اين|من|كيف|لماذا|كم|أي)\s",
+    r"[?؟]\s*$|^(?:who|do|does|did|is|are|was|were|can|could|should|would|will)\b(?! .*\bremember that\b)"
+    # "When I fly I prefer ...", "What we like is ..." say something; so do "ما عدت ..." and "من اليوم ...".
+    r"|^(?:what|when|where|which|why|how)\b(?!\s+(?:i|we|he|she|they|you|my|our)\b)(?! .*\bremember that\b)"
+    r"|^(?:هل|ماذا|متى|أين|اين|كيف|لماذا|كم|أي)\s|^من\s+(?:هو|هي|هم|الذي|التي|[يت]\w+)(?!\w)"
+    r"|^ما\s+(?!(?:عا?د|زا?ل|كا?ن|دمت|دام|[أايتن](?:حب|فض|عجب|ريد|كره|شرب|كل|سكن|عيش|عمل|ستعمل|ستخدم))\w*)",
     re.IGNORECASE,
 )
 _SECRET = Pattern(
@@ -47,7 +49,8 @@ _POLITE = Pattern(
     re.IGNORECASE,
 )
 _CORRECTION = Pattern(
-    r"^(?:no|nope|wrong|not quite|actually|correction|sorry|i meant|i was wrong|rather|لا|كلا|خطأ|تصحيح"
+    r"^(?:no|nope|wrong|not quite|actually|correction|sorry|i meant|i was wrong|rather|scratch that"
+    r"|(?:i|we)(?:'ve|’ve| have)? changed (?:my|our) minds?|لا|كلا|خطأ|تصحيح|غي[ّ]?رت رأيي|غي[ّ]?رنا رأينا"
     r"|في الواقع|بل|أقصد|اقصد|قصدت|عفوا)"
     r"(?:[\s,،.:;!-]+(?:that'?s (?:wrong|not right)|not any ?more|that is wrong|actually|i meant|هذا خطأ"
     r"|ليس كذلك))?[\s,،.:;!-]+(?=\S)",
@@ -65,6 +68,8 @@ _REMEMBER = Pattern(
     r"|(?=[بأا]ن))?(?P<fact_>.*\S)",
     re.IGNORECASE,
 )
+_POINTS = Pattern(r"^(?:it|that|this|there|these|those|they|هذا|هذه|ذلك|تلك)(?:'s|’s)?\b", re.IGNORECASE)
+"""What only points at something said before cannot be understood alone."""
 DECISION = Pattern(
     r"\b(?:(?:we|i)(?:'ve| have)? (?:just |finally |now )?(?:decided|agreed|chose|chosen|settled on"
     r"|will go with|are going with|picked)"
@@ -86,11 +91,28 @@ _NAMED = Pattern(
     r"|has|is|was|moved|lives?|works?|joined|prefers?|likes?|loves?|hates?|dislikes?|enjoys?|favou?rite"
     r"|switched|stopped|wants?)\b)"
 )
+_NAME_FIRST = Pattern(r"^([A-Z][\w-]+) (?=[a-z])")
+"""Before any verb a capitalised word is a name where it has a page."""
 _NAMED_ARABIC = Pattern(
     r"^(?:لم (?:يعد|تعد) )?(?:(?:[يت]فض[ّ]?ل|[يت]حب[ّ]?|[يت]كره|[يت]سكن|[يت]عيش|[يت]عمل|انتقلت?|صارت?|أصبحت?"
     r"|فضلت?) )(?P<name>[\u0621-\u064a]{2,})(?!\w)"
     r"|^(?P<name_>[\u0621-\u064a]{2,}) (?:لم |لا |ما |صارت? |أصبحت? )?(?:يعد |تعد )?(?:[يت]فض[ّ]?ل|[يت]حب[ّ]?"
     r"|[يت]كره|[يت]سكن|[يت]عيش|[يت]عمل|انتقلت?)(?!\w)"
+)
+
+
+_KIN = Pattern(
+    r"^(?:my|our) (?P<kin>(?:[a-z][\w-]+ ){0,2}?[a-z][\w-]+)(?:,? (?-i:(?P<name>[A-Z][\w-]+(?: [A-Z][\w-]+)?)),?)?"
+    r" (?=(?:no longer|used to|now|really|does(?:n't|n’t| not)|doesn|also|still|always|never|has|is|was|recently|just"
+    r"|moved|live[sd]?|works?|worked|joined|prefers?|likes?|loves?|hates?|dislikes?|enjoys?|switched|stopped|quit"
+    r"|relocated|wants?|eats?|drinks?|uses?)\b)",
+    re.IGNORECASE,
+)
+_KIN_ARABIC = Pattern(
+    r"^(?:(?:لم (?:يعد|تعد)|انتقلت?|صارت?|أصبحت?|[يت]\w+) )?(?P<kin>[أا]خي|[أا]ختي|زوجي|زوجتي|[أا]مي|[أا]بي|ابني|ابنتي"
+    r"|بنتي|صديقي|صديقتي|والدي|والدتي|جدي|جدتي|عمي|عمتي|خالي|خالتي|جاري|جارتي|مديري|مديرتي|زميلي|زميلتي)(?!\w)"
+    r"(?: (?!(?:لم|لا|ما|صارت?|أصبحت?|انتقلت?|انضمت?|تركت?|في|من|إلى|هو|هي|الآن)(?!\w)|[يت]\w{2,} )"
+    r"(?P<name>[\u0621-\u064a]{2,})(?= ))?"
 )
 
 
@@ -158,14 +180,16 @@ class Taking:
         reading = self._reader.read(text)
         likes = any(claim.stance == "like" for claim in reading.claims)
         lives = any(claim.stance in {"live", "work"} for claim in reading.claims)
-        states = any(claim.stance == "is" and claim.strong for claim in reading.claims)
+        states = any(claim.stance == "is" and (claim.strong or corrects) for claim in reading.claims)
+        states = states and not (corrects and _POINTS.match(text))
+        ends = any(claim.ends for claim in reading.claims)
         decides = bool(DECISION.search(text))
         name, first = self._name(text), bool(_FIRST.search(text))
         kept = (
             bool(remember)
             or decides
-            or ((first or name) and (likes or lives or states))
-            or (corrects and (likes or lives or states))
+            or ((first or name) and (likes or lives or states or ends))
+            or (bool(corrects) and (likes or lives or states or ends))
         )
         if not kept:
             return None
@@ -185,11 +209,23 @@ class Taking:
         terms = self._reader.lexicon.terms(word)
         return not terms or terms[0].token in self._reader.lexicon.of("no_names")
 
+    def _is_thing(self, text: str) -> bool:
+        """True for "my address is ...": it says something of the speaker."""
+        return not any(claim.stance in {"like", "live", "work"} for claim in self._reader.read(text).claims[:1])
+
     def _name(self, text: str) -> str:
-        """Whom a sentence is about, where it begins with a name; empty for anybody else."""
+        """Whom a sentence is about, where it begins with a name or with "my brother"; empty for anybody else."""
+        kin = _KIN.match(text)
+        if kin and (kin["name"] or not self._is_thing(text)):
+            return re.sub(r"[^\w-]+", "-", kin["name"] or f"my {kin['kin']}")
+        if kin := _KIN_ARABIC.match(text):
+            return kin["name"] or kin["kin"]
         found = _NAMED.match(text)
         if found and not self._is_common(found["name"].partition(" ")[0]):
             return found["name"].replace(" ", "-").replace("’", "").replace("'", "")
+        found = _NAME_FIRST.match(text)
+        if found and not self._is_common(found[1]) and self._entities.find(found[1]):
+            return found[1]
         arabic = _NAMED_ARABIC.match(text)
         name = (arabic["name"] or arabic["name_"] or "") if arabic else ""
         if not name or self._is_common(name):

@@ -43,6 +43,13 @@ READER = a_reader()
         ("يفضّل الردود المختصرة", "يفضل الردود الطويلة"),
         ("لوني المفضل هو الأزرق", "لوني المفضل هو الأخضر"),
         ("Prefers tea", "يفضل القهوة"),
+        ("Likes staying in hostels", "Doesn't like hostels any more"),
+        ("Would rather text than call", "Would rather call than text"),
+        ("The phone is an iPhone", "Replaced the iPhone with a Pixel"),
+        ("Loves the tram", "Swapped the tram for a scooter"),
+        ("My gym is Holmes Place", "My gym is McFit now"),
+        ("The project's budget is 40,000", "The project's budget has been raised to 55,000"),
+        ("Likes sugar", "I quit sugar"),
     ],
 )
 def test_a_later_sentence_contradicts(old: str, new: str) -> None:

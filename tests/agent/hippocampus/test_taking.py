@@ -36,9 +36,17 @@ def taken(said: str, who: str = "", channel: str = "telegram") -> list[str]:
         ("أفضّل القهوة في الصباح", "- O(c=0.80) @Owner: أفضّل القهوة في الصباح"),
         ("لم أعد أحب القهوة، صرت أفضل الشاي", "- O(c=0.80) @Owner: لم أعد أحب القهوة، صرت أفضل الشاي"),
         ("قررنا اعتماد الخادم الجديد", "- W @Owner: قررنا اعتماد الخادم الجديد"),
-        ("تذكّر أن أخي يسكن في جدة", "- W: أخي يسكن في جدة"),
+        ("تذكّر أن أخي يسكن في جدة", "- W @أخي: أخي يسكن في جدة"),
         ("سارة تفضل الشاي", "- O(c=0.80) @سارة: سارة تفضل الشاي"),
         ("انتقلت إلى الرياض", "- W @Owner: انتقلت إلى الرياض"),
+        ("My brother Adam lives in Perth.", "- W @Adam: My brother Adam lives in Perth"),
+        ("My sister prefers tea", "- O(c=0.80) @my-sister: My sister prefers tea"),
+        ("My address is 4 Park Lane", "- W @Owner: My address is 4 Park Lane"),
+        ("أختي مريم تسكن في نابلس", "- W @مريم: أختي مريم تسكن في نابلس"),
+        ("When I fly I prefer aisle seats", "- O(c=0.80) @Owner: When I fly I prefer aisle seats"),
+        ("ما عدت أفضل القهوة", "- O(c=0.80) @Owner: ما عدت أفضل القهوة"),
+        ("I quit sugar", "- W @Owner: I quit sugar"),
+        ("We changed our mind: the site is hosted on Fly", "- W @Owner: the site is hosted on Fly"),
     ],
 )
 def test_explicit_words_become_a_fact(said: str, bullet: str) -> None:
@@ -50,7 +58,8 @@ def test_explicit_words_become_a_fact(said: str, bullet: str) -> None:
     [
         "do you remember that I like tea?", "What do I prefer?", "write a poem about cats I like", "thanks!",
         "I would like to book a table", "remember that my password is hunter2", "كلمة المرور هي سر123 تذكرها",
-        "هل تذكر أني أحب الشاي؟", "note 12 on the garden", "it rains", "",
+        "هل تذكر أني أحب الشاي؟", "No, it is fine", "when does Peter prefer to fly", "ما لوني المفضل",
+        "note 12 on the garden", "it rains", "",
     ],
 )  # fmt: skip
 def test_questions_requests_and_secrets_do_not(said: str) -> None:
