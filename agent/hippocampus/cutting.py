@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.files import replace_file
-from agent.hippocampus.knowledge import alone
+from agent.hippocampus.pages import HISTORY, alone, lock_folder, locked
 from agent.lines import lines_of
 from agent.types import ToolFailure
 
@@ -117,18 +119,37 @@ def cut_out(workspace: Path, cuts: Sequence[Cut], stamp: str) -> list[str]:
     do not read as they did when they were shown; OSError when the disk refuses.
     """
     kept: list[str] = []
-    for path in dict.fromkeys(cut.path for cut in cuts):
-        mine = [cut for cut in cuts if cut.path == path]
-        place = workspace / path
-        old = workspace / TRASH / stamp / path
-        if any(not cut.lines for cut in mine):
-            old.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(place, old)
-        else:
-            with alone(place.parent):
-                _cut_lines(place, mine, old)
-        kept.append(old.relative_to(workspace).as_posix())
+    with locked(workspace):  # no job writes a page meanwhile
+        for path in dict.fromkeys(cut.path for cut in cuts):
+            mine = [cut for cut in cuts if cut.path == path]
+            place = workspace / path
+            old = workspace / TRASH / stamp / path
+            if any(not cut.lines for cut in mine):
+                old.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(place, old)
+            else:
+                with nullcontext() if place.parent == lock_folder(workspace) else alone(place.parent):
+                    _cut_lines(place, mine, old)
+            kept.append(old.relative_to(workspace).as_posix())
     return kept
+
+
+def cut_versions(workspace: Path, cuts: Sequence[Cut], says: Callable[[str], bool]) -> None:
+    """Takes what was cut out of the earlier versions that are kept of pages too, so that no copy brings it back: the
+    same lines of the same page, of every page the lines that `says` it. Raises OSError."""
+    root = workspace / HISTORY
+    for cut in cuts:
+        if not cut.lines:
+            shutil.rmtree(root / cut.path, ignore_errors=True)
+    for place in sorted(root.rglob("*.md")):
+        if not place.is_file():
+            continue
+        page = place.parent.relative_to(root).as_posix()
+        gone = {line for cut in cuts if cut.path == page for line in cut.lines if line.strip()}
+        lines = place.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+        left = [line for line in lines if line.removesuffix("\r") not in gone and not says(line)]
+        if left != lines:
+            replace_file(place, "\n".join(left).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def _cut_lines(place: Path, cuts: Sequence[Cut], old: Path) -> None:

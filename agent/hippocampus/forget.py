@@ -8,16 +8,17 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Literal, Protocol
 from zoneinfo import ZoneInfo
 
 from agent import places
-from agent.hippocampus.cutting import Cut, block_at, cut_out, section_named, statements
+from agent.hippocampus.cutting import Cut, block_at, cut_out, cut_versions, section_named, statements
 from agent.hippocampus.plans import Ambiguous, Forgotten, Item, Plan, line
 from agent.hippocampus.traces import Traces
 from agent.limits import FORGET_CHOICES_MAX, FORGET_SHOWN_CHARS, QUERY_CHARS_MAX
-from agent.lines import flat, one_line
+from agent.lines import flat, lines_of, one_line
 from agent.retrieval import Hit, SearchAnswer
 from agent.snapshots import PROMPTS, drop_prompts
 from agent.types import MessageRecord, ToolFailure, Transcripts, Viewer
@@ -126,6 +127,7 @@ class Forget:
         cuts = [item.cut for item in things if item.cut is not None]
         try:
             kept = await asyncio.to_thread(cut_out, self._workspace, cuts, stamp)
+            await asyncio.to_thread(cut_versions, self._workspace, cuts, self._telling(cuts))
         except OSError as error:
             raise ToolFailure(f"{error.filename}: {error.strerror}. Nothing more was removed.") from error
         for path in dict.fromkeys(cut.path for cut in cuts):
@@ -137,6 +139,16 @@ class Forget:
             messages += await self._remover.remove(conversation_id, known if len(known) == len(numbers) else None)
             await asyncio.to_thread(drop_prompts, self._workspace / PROMPTS, conversation_id)
         return Forgotten(plan, messages, tuple(kept))
+
+    def _telling(self, cuts: Sequence[Cut]) -> Callable[[str], bool]:
+        """Whether a line of an earlier page says what one of these says."""
+        keys = {
+            key
+            for cut in cuts
+            for one in islice(statements(cut.text), 1)
+            if len((key := self._index.sameness_key(_bare(one.text))).split()) >= SENTENCE_WORDS_MIN
+        }
+        return lambda text: bool(keys) and any(key in self._index.sameness_key(text) for key in keys)
 
     # References
 
@@ -193,7 +205,7 @@ class Forget:
             first, last = ref.lines or (1, 1)
             cuts = [block_at(path, text, number) for number in range(first, min(last, first + _READ_AT_ONCE) + 1)]
             longest = max(cuts, key=lambda one: one.first + len(one.lines))
-            lines = text.replace("\r\n", "\n").split("\n")[first - 1 : longest.first + len(longest.lines) - 1]
+            lines = lines_of(text)[first - 1 : longest.first + len(longest.lines) - 1]
             cut = cuts[0] if first == last else Cut(path, first, tuple(lines))
         return Plan((_cut_item(cut),))
 
@@ -326,8 +338,12 @@ def _is_path(what: str) -> bool:
 
 def _forms(text: str) -> set[str]:
     """A statement as it stands, and without what stands around its words."""
-    bare = _DRESS.sub("", text)
-    return {text, bare, re.sub(r"\A\[?[WBSO]\]?[^:]{0,200}:\s*", "", text)}
+    return {text, _DRESS.sub("", text), re.sub(r"\A\[?[WBSO]\]?[^:]{0,200}:\s*", "", text)}
+
+
+def _bare(text: str) -> str:
+    """A statement as far as all its forms have it."""
+    return min(_forms(text), key=len)
 
 
 def _text(place: Path, *, lenient: bool = False) -> str:

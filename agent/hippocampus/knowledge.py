@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import re
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from agent.characters import whole_characters
 from agent.files import replace_file
+from agent.hippocampus.pages import alone
 from agent.types import ToolFailure
 
 TYPES = ("projects", "people", "preferences", "technical", "decisions")
@@ -161,17 +159,6 @@ class Knowledge:
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.md"
-
-
-@contextmanager
-def alone(folder: Path) -> Generator[None]:
-    """Keeps other processes of this program out meanwhile."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _read(path: Path) -> str | None:

@@ -45,7 +45,12 @@ def alone(folder: Path) -> Generator[None]:
 
 def locked(workspace: Path) -> AbstractContextManager[None]:
     """Held from loading `Written` to the end of `apply`: one run at a time, whoever began it. Raises OSError."""
-    return alone(workspace / _LOCK)
+    return alone(lock_folder(workspace))
+
+
+def lock_folder(workspace: Path) -> Path:
+    """The folder that `locked` holds."""
+    return workspace / _LOCK
 
 
 def line_key(text: str) -> str:

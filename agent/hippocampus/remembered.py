@@ -331,7 +331,7 @@ def _blank_proposals(text: str) -> str:
     left = without_proposals(text)
     if left == text:
         return text
-    at = re.search(r"(?im)^ {0,3}##[ \t]+Proposed[ \t#]*$", text)
+    at = re.search(r"(?im)^ {0,3}##[ \t]+Proposed[ \t#]*\r?$", text)
     cut = text[at.start() : len(text) - (len(left) - at.start())] if at else ""
     return text.replace(cut, "\n" * cut.count("\n"), 1) if cut else left
 

@@ -175,4 +175,4 @@ def _without_blanks(lines: list[str]) -> list[str]:
 
 def without_proposals(text: str) -> str:
     """A page without its `## Proposed` section: what the owner has not agreed to counts for nothing yet."""
-    return re.sub(r"(?ims)^ {0,3}##[ \t]+Proposed[ \t#]*$.*?(?=^ {0,3}#{1,2}[ \t]|\Z)", "", text)
+    return re.sub(r"(?ims)^ {0,3}##[ \t]+Proposed[ \t#]*\r?$.*?(?=^ {0,3}#{1,2}[ \t]|\Z)", "", text)

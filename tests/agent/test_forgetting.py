@@ -93,7 +93,7 @@ async def test_lines_and_sections_go_and_the_old_file_is_kept(world: World, what
 async def test_a_plan_changes_nothing(world: World) -> None:
     world.file(PEOPLE, PAGE)
     plan = await world.plan("Sana likes melons")
-    assert [(item.ref, item.text) for item in plan.items] == [(f"file:{PEOPLE}#L6", "- Sana likes melons")]
+    assert [(item.ref, item.text) for item in plan.items] == [(f"file:{PEOPLE}#L4", "- Sana likes melons")]
     assert world.text(PEOPLE) == PAGE
     assert not (world.library.workspace / TRASH).exists()
 
@@ -131,11 +131,34 @@ async def test_an_opinion_goes_with_what_stands_under_it(world: World) -> None:
     assert world.text("bank/opinions.md") == "# Opinions\n\n## Rain is fine\n- confidence: 0.5\n"
 
 
+async def test_what_is_forgotten_is_in_no_earlier_version_of_a_page(world: World) -> None:
+    """The copies that reflection keeps of a page would bring it back."""
+    line = "- [W] Sana's shoe size is 43 (brain/hippocampus/episodes/2026-11-02.md#L5, 2026-11-02)"
+    world.file(PEOPLE, PAGE)
+    world.file(
+        ".history/bank/entities/Sana.md/20261103T000000-a.md", f"# Sana\n\n{line}\n- [W] Sana likes melons (x)\n"
+    )
+    world.file(f".history/{PEOPLE}/20261103T000000-b.md", PAGE)
+    await world.forget.carry_out(await world.plan("Sana's shoe size is 43"))
+    assert (
+        world.text(".history/bank/entities/Sana.md/20261103T000000-a.md") == "# Sana\n\n- [W] Sana likes melons (x)\n"
+    )
+    assert "shoe size" not in world.text(f".history/{PEOPLE}/20261103T000000-b.md")
+    assert "Sana likes melons" in world.text(f".history/{PEOPLE}/20261103T000000-b.md")
+
+
+async def test_a_line_is_counted_as_it_was_when_its_reference_was_given(world: World) -> None:
+    """A form feed or a line separator ends no line in any reference, so here neither."""
+    world.file(PEOPLE, "# People\n\f\n- Ali\u2028pays late\n- Sana likes melons\n- Omar likes figs\n")
+    await world.forget.carry_out(await world.plan(f"file:{PEOPLE}#L4"))
+    assert world.text(PEOPLE) == "# People\n\f\n- Ali\u2028pays late\n- Omar likes figs\n"
+
+
 async def test_several_matches_are_listed_and_nothing_is_removed(world: World) -> None:
     world.file(PEOPLE, PAGE)
     with pytest.raises(ToolFailure, match="Name one by its reference") as caught:
         await world.plan("melons")
-    assert f"file:{PEOPLE}#L6" in str(caught.value)
+    assert f"file:{PEOPLE}#L4" in str(caught.value)
     assert "conversation:c1#3" in str(caught.value)
     assert world.text(PEOPLE) == PAGE
 

@@ -95,3 +95,11 @@ def test_proposals_count_for_nothing_yet() -> None:
     text = "# M\n\nkept\n\n## Proposed\n\n- maybe\n\n## After\n\nalso kept\n"
     assert without_proposals(text) == "# M\n\nkept\n\n## After\n\nalso kept\n"
     assert without_proposals("# M\n\nkept\n") == "# M\n\nkept\n"
+
+
+def test_proposals_count_for_nothing_whatever_the_ends_of_lines() -> None:
+    page = "# Memory\n- Tea\n\n## Proposed\n\n- Coffee\n\n## Mine\n- Milk\n"
+    left = without_proposals(page)
+    assert "Coffee" not in left
+    assert "Milk" in left
+    assert without_proposals(page.replace("\n", "\r\n")) == left.replace("\n", "\r\n")
