@@ -292,11 +292,12 @@ def statement_of(fact: Fact, reading: Reading) -> str:
     whole = " ".join(plain(fact.text).split()).rstrip(".").lstrip("#").strip()
     held = [claim for claim in reading.claims if claim.holds]
     gone = [claim for claim in reading.claims if not claim.holds and claim.text != (held[0].text if held else "")]
-    if gone and len({claim.text for claim in held}) == 1 and held[0].stance and len(held[0].text.split()) > 1:
-        whole = held[0].text.rstrip(".").strip()
+    if gone and len({claim.text for claim in held}) == 1 and held[0].stance:
+        part = held[0].text.rstrip(".").strip()
         for word in ("but ", "and ", "بل ", "ولكن ", "لكن "):
-            whole = whole.removeprefix(word)
-        whole = whole[:1].upper() + whole[1:]
+            part = part.removeprefix(word)
+        if len(part.split()) > 1:  # one word alone ("بل عصرا") needs the rest to be understood
+            whole = part[:1].upper() + part[1:]
     return whole if len(whole) <= STATEMENT_CHARS_MAX else f"{whole[: STATEMENT_CHARS_MAX - 1]}…"
 
 

@@ -14,87 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
+from agent.hippocampus import cues
 from agent.hippocampus.facts import MENTION
 from agent.hippocampus.lexicon import Lexicon, Word, forms_of, shared
-from agent.hippocampus.patterns import Pattern
 
 Relation = Literal["supports", "contradicts", "other"]
 Stance = Literal["like", "live", "work", "is", ""]
 ALIKE_SHARE = 0.6
 """Two heads are the same when they share this part of all their words."""
 PART_SHARE = 0.5
-
-_CUTS = Pattern(
-    r"(?<!\b[Dd]r)(?<!\b[MS][rt])(?<!\bMrs)(?<!\bProf)[.;؛!?؟\n]+(?=\s|$)|\s[-–—]+\s|[,،:]\s+|\s+(?=(?:but"
-    r"|and now|and instead|now|instead)\s)"
-    r"|\s+(?=and (?:started|joined|moved|prefers?|likes?|loves?) )"
-    r"|\s+(?=(?:وانضم|وانضمت|وانتقل|وانتقلت|وتفضل|ويفضل|ولكن|لكن|بل|والان|والآن|وصار|وصارت|واصبح|وأصبح|وأصبحت)\s)"
-)
-_GONE = Pattern(
-    r"\b(?:no longer|no more|not any ?more|any ?more|used to|stopped|quit|gave up|went off|switched from|done with"
-    r"|has left|tired of|fed up|gone off|got rid of|dropped|ditched)\b"
-    r"|(?<!\w)(?:(?:لم|لن|ما) (?:يعد|تعد|اعد|نعد|عاد|عادت|عدت|عدنا)|توقف\w* عن|اقلع\w* عن|بطل\w*|مل من|ملت من|ترك\w*"
-    r"|كان\w* (?:\w+ )?(?=[يتان]\w*(?:حب|فضل)\w*))"
-)
-_NOT = Pattern(
-    r"\b(?:not(?! only)|doesnt|dont|didnt|isnt|arent|wasnt|wont|cant|never|neither|without|cannot|hardly|rarely)\b"
-    r"|(?<!\w)(?:لا(?! بد)|لم|لن|ليس|ليست|لست|مو|مش|ما(?= (?:[يتانا]\w*(?:حب|فضل|عجب|ريد)\w*|هو|هي|عند))|غير"
-    r"|بدون)(?!\w)"
-)
-_LIKE = Pattern(
-    r"\b(?:prefer\w*|like[sd]?|likes|liking|love[sd]?|loves|enjoy\w*|favou?rs?|favou?rites?|fan of|keen on|fond of"
-    r"|would rather|chooses?|opts? for|switched|suits? (?:me|us|him|her|them)|thinks? (?:that )?(?:highly|well) of)\b"
-    r"|(?<!\w)[وف]?(?:[اينت]فضل\w*|فضل(?:ت|نا)?|مفضل\w*|المفضل\w*|[اينت]حب\w*|احب\w*|حب(?:يت|ها|ه)?"
-    r"|[يت]عجب\w*|[اينت]ميل|[اينت]ختار"
-    r"|[اينت]ستمتع|[اينت]هوي|صار(?:ت)? [يت]فضل\w*)(?!\w)"
-)
-_STRONG = Pattern(
-    r"\b(?:prefer\w*|favou?rites?|would rather|switched|chooses?|opts? for|always)\b"
-    r"|(?<!\w)[وف]?(?:[اينت]فضل\w*|فضل(?:ت|نا)?|مفضل\w*|المفضل\w*|[اينت]ختار|[اينت]ميل)(?!\w)"
-)
-_DISLIKE = Pattern(
-    r"\b(?:hate[sd]?|hates|dislike[sd]?|dislikes|avoids?|avoided|detests?|loathes?|cant stand|cannot stand"
-    r"|allergic to|sick of)\b"
-    r"|(?<!\w)[وف]?(?:[اينت]كره\w*|كره\w*|[اينت]تجنب\w*|[اينت]بغض\w*|حساسيه)(?!\w)"
-)
-_LIVE = Pattern(
-    r"\b(?:live[sd]?|lives|living|reside[sd]?|resides|moved|moving|moves|relocated|settled|based)\b"
-    r"|(?<!\w)[وف]?(?:[اينت]سكن\w*|ساكن\w*|سكن(?:ت)?|[اينت]عيش\w*|[اينت]قيم\w*|مقيم\w*|انتقل\w*|[اينت]نتقل\w*)(?!\w)"
-)
-_WORK = Pattern(
-    r"\b(?:work(?:s|ed|ing)? (?:at|for|as|in)|joined|employed|hired by|started (?:at|with)|new job|got a job)\b"
-    r"|(?<!\w)[وف]?(?:[اينت]عمل (?:في|لدي|مع|عند|ك\w+)|[اينت]شتغل\w*|انضم\w*|توظف\w*)(?!\w)"
-)
-_IS = Pattern(
-    r"\b(?:(?:(?:is|was|has been|have been|had been|got) )?(?:moved|changed|set|raised|lowered|increased|reduced|cut"
-    r"|pushed|postponed|shifted|brought forward|extended|renamed|updated) (?:back )?to"
-    r"|is|are|was|were|became|becomes|will be)\b|(?<!\w)(?:هو|هي|اصبح\w*"
-    r"|صار\w*|كان\w*|تغير\w* الي)(?!\w)"
-)
-_REST = Pattern(
-    r"\b(?:over|instead of|rather than|more than|than|as opposed to|and not|not)\b"
-    r"|(?<!\w)(?:بدل|بدلا من|وليس|ليس|اكثر من|علي(?= ال))(?!\w)"
-)
-_FROM_TO = Pattern(r"\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)|(?<!\w)من (?P<old_>.+?) الي (?P<new_>.+)")
-_REPLACED = Pattern(
-    r"\b(?:replaced|swapped|traded|exchanged|substituted) (?P<old>.+?) (?:for|with|by) (?P<new>.+)"
-    r"|\b(?:dropped|ditched|left|gave up|quit) (?P<old2>.+?) (?:for|in favou?r of) (?P<new2>.+)"
-    r"|(?<!\w)(?:استبدل\w*|بدل(?:ت|نا)?|غير(?:ت|نا)?) (?P<old_>.+?) (?:ب(?=ال|\w)|الي )(?P<new_>.+)"
-)
-_NOW = Pattern(
-    r"\b(?:now|nowadays|these days|instead|as of|from now on|since then|currently)\b"
-    r"|(?<!\w)(?:الان|حاليا|اصبح\w*|صار\w*|منذ الان|من الان|بدلا من ذلك)(?!\w)"
-)
-_CHANGED = Pattern(
-    r"\b(?:moved|changed|set|raised|lowered|increased|reduced|cut|pushed|postponed|shifted|brought forward|extended"
-    r"|renamed|updated) (?:back )?to\b|\bbecame\b|(?<!\w)تغير\w* الي(?!\w)"
-)
-_GERUND = Pattern(r"(?=\w{5,}$)[a-z]+ing")
-_CONTEXT = Pattern(
-    r"\b(?:on|in|for|at|when|during|while|by|with|via|after|before|to)\b|(?<!\w)(?:في|علي|عند|عندما|خلال"
-    r"|اثناء|مع|بعد|قبل|عبر)(?!\w)"
-    r"|(?<!\w)(?=(?:لل|بال)\w)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,24 +84,26 @@ class Reader:
         terms = self.lexicon.terms(clause)
         folded = " ".join(word.token for word in terms)
         stance, strong = _stance(folded)
-        gone, negated = bool(_GONE.search(folded)), bool(_NOT.search(_GONE.sub(" ", folded)))
-        dislikes = stance == "like" and bool(_DISLIKE.search(folded))
+        gone, negated = bool(cues.GONE.search(folded)), bool(cues.NOT.search(cues.GONE.sub(" ", folded)))
+        dislikes = stance == "like" and bool(cues.DISLIKE.search(folded))
         holds = not (gone ^ negated ^ dislikes) if not (gone and negated) else dislikes
         if not stance and before is not None and before.stance in {"like", "live", "work"}:
             stance, strong = before.stance, before.strong  # "..., now coffee"
+        if stance == "live" and self._is_a_time(folded):
+            stance, strong = "is", False  # "The meeting has moved to 10:15" says nothing of where anybody lives
         claims: list[Claim] = []
-        if stance in {"like", "is", ""} and (swap := _REPLACED.search(folded)):
+        if stance in {"like", "is", ""} and (swap := cues.REPLACED.search(folded)):
             old = swap["old"] or swap["old2"] or swap["old_"]
             new = swap["new"] or swap["new2"] or swap["new_"]
             stance = "like" if stance == "like" else ""
             claims.append(self._claim(stance, False, True, old, names, clause))
             return [*claims, self._claim(stance, True, True, new, names, clause)]
-        change = _FROM_TO.search(folded) if stance in {"like", "live", "work", ""} else None
+        change = cues.FROM_TO.search(folded) if stance in {"like", "live", "work", ""} else None
         if change and stance and re.search(r"\bswitched|\bmoved|\bchanged|\brelocated|انتقل|تحول", folded):
             old, new = change["old"] or change["old_"], change["new"] or change["new_"]
             claims.append(self._claim(stance, False, True, old, names, clause))
             return [*claims, self._claim(stance, True, True, new, names, clause)]
-        rest = _REST.search(folded, 1) if stance == "like" and strong and not gone else None
+        rest = cues.REST.search(folded, 1) if stance == "like" and strong and not gone else None
         if (
             rest
             and folded[: rest.start()].strip()
@@ -181,7 +111,7 @@ class Reader:
         ):
             claims.append(self._claim(stance, False, strong, folded[rest.end() :], names, clause))
             folded = folded[: rest.start()]
-            holds = not gone ^ bool(_NOT.search(folded)) ^ dislikes
+            holds = not gone ^ bool(cues.NOT.search(folded)) ^ dislikes
         if stance == "like":
             folded = _respect_last(folded)
         if stance == "is":
@@ -192,13 +122,13 @@ class Reader:
         """`folded` cut where its respect begins: what somebody lives in, works at, is about the thing itself."""
         at = None
         if stance == "like":
-            at = next((m for m in _CONTEXT.finditer(folded) if self._is_whole(folded[: m.start()], names)), None)
+            at = next((m for m in cues.CONTEXT.finditer(folded) if self._is_whole(folded[: m.start()], names)), None)
         head = folded if at is None else folded[: at.start()]
         return self._made(stance, holds, strong, head, "" if at is None else folded[at.start() :], names, text)
 
     def _state(self, folded: str, holds: bool, names: frozenset[str], text: str) -> Claim:
         """`X is Y`: X is what it is about, Y how it is."""
-        at = _IS.search(folded)
+        at = cues.IS.search(folded)
         head, context = (folded[: at.start()], folded[at.end() :]) if at else (folded, "")
         claim = self._made("is", holds, False, head, context, names, text)
         one = bool(claim.head) and not claim.head_forms.isdisjoint(self._one)
@@ -217,6 +147,12 @@ class Reader:
         words = self.lexicon.content(folded)
         return tuple(word for word in words if word.token not in self._how and word.forms.isdisjoint(names))
 
+    def _is_a_time(self, folded: str) -> bool:
+        """True where something moves to an hour or a day, and not somebody to a place."""
+        moved = cues.CHANGED.search(folded)
+        to = self.lexicon.content(folded[moved.end() :])[:2] if moved else []
+        return any(word.token[:1].isdigit() or word.respects & {"weekday", "daytime"} for word in to)
+
     def _is_whole(self, folded: str, names: frozenset[str]) -> bool:
         """True for what can be liked as such: after "staying" (in hostels) the thing itself is still to come."""
         words = self._content(folded, names)
@@ -225,14 +161,14 @@ class Reader:
 
 def _is_gerund(word: Word) -> bool:
     """An "-ing" word of which the list knows no meaning of its own (as it does of meetings, of swimming)."""
-    return _GERUND.fullmatch(word.token) is not None and not any(form.startswith("=") for form in word.forms)
+    return cues.GERUND.fullmatch(word.token) is not None and not any(form.startswith("=") for form in word.forms)
 
 
 def _marked(claim: Claim, clause: str, lexicon: Lexicon) -> Claim:
     """The claim with what its clause says of time: that it has ended, that it is so by now."""
     folded = " ".join(word.token for word in lexicon.terms(clause))
-    ends = not claim.holds and bool(_GONE.search(folded) or _REPLACED.search(folded))
-    return replace(claim, ends=ends, now=claim.holds and bool(_NOW.search(folded) or _CHANGED.search(folded)))
+    ends = not claim.holds and bool(cues.GONE.search(folded) or cues.REPLACED.search(folded))
+    return replace(claim, ends=ends, now=claim.holds and bool(cues.NOW.search(folded) or cues.CHANGED.search(folded)))
 
 
 def relation(new: Reading, old: Reading) -> Relation:
@@ -373,22 +309,22 @@ def _figures(claim: Claim) -> frozenset[str]:
 
 def _respect_last(folded: str) -> str:
     """ "For trips I prefer the train" with its respect behind: "prefer the train for trips"."""
-    verb = _LIKE.search(folded) or _DISLIKE.search(folded)
-    lead = _CONTEXT.match(folded)
+    verb = cues.LIKE.search(folded) or cues.DISLIKE.search(folded)
+    lead = cues.CONTEXT.match(folded)
     if verb is None or lead is None or verb.start() == 0:
         return folded
     return f"{folded[verb.start() :]} {folded[: verb.start()]}"
 
 
 def _stance(folded: str) -> tuple[Stance, bool]:
-    if _LIKE.search(folded) or _DISLIKE.search(folded):
-        return "like", bool(_STRONG.search(folded))
-    if _WORK.search(folded):
+    if cues.LIKE.search(folded) or cues.DISLIKE.search(folded):
+        return "like", bool(cues.STRONG.search(folded))
+    if cues.WORK.search(folded):
         return "work", True
-    if _LIVE.search(folded):
+    if cues.LIVE.search(folded):
         return "live", True
-    return ("is", False) if _IS.search(folded) else ("", False)
+    return ("is", False) if cues.IS.search(folded) else ("", False)
 
 
 def _clauses(text: str) -> list[str]:
-    return [part.strip() for part in _CUTS.split(text) if part and part.strip()]
+    return [part.strip() for part in cues.CUTS.split(text) if part and part.strip()]

@@ -81,8 +81,8 @@ class Remembered:
     """The folded texts of a day's facts, by the day's file: its entries need not be quoted beside them."""
     refs: frozenset[str] = frozenset()
     """Where the facts stand."""
-    names: dict[str, list[tuple[tuple[frozenset[str], ...], str]]] = field(default_factory=dict)
-    """Names by each form of their first word: the forms of all their words, and the page they lead to."""
+    names: dict[str, list[tuple[tuple[Word, ...], str]]] = field(default_factory=dict)
+    """Names by each form of their first word: all their words, and the page they lead to."""
 
 
 class Memory:
@@ -286,10 +286,10 @@ class Memory:
         found.names = {}
         for slug in found.entities.pages:
             for name in found.entities.names(slug):
-                words = tuple(word.forms for word in self._reader.lexicon.terms(name))
+                words = tuple(self._reader.lexicon.terms(name))
                 if words and len(name) > 1:
                     target = found.entities.merged.get(slug, slug)
-                    for form in words[0]:
+                    for form in words[0].forms:
                         found.names.setdefault(form, []).append((words, target))
 
     def _read(self, page: str) -> str:
@@ -303,16 +303,23 @@ class Memory:
 
 
 def named(found: Remembered, terms: list[Word]) -> frozenset[str]:
-    """The pages whose names stand in a row of words."""
+    """The pages whose names stand in a row of words. A name that stands there letter by letter is meant, not one that
+    only shares its stem (عمرو and عمر)."""
     slugs: set[str] = set()
     for at, word in enumerate(terms):
+        exact: set[str] = set()
+        alike: set[str] = set()
         for form in word.forms:
             for words, slug in found.names.get(form, ()):
                 rest = terms[at : at + len(words)]
-                if len(rest) == len(words) and all(
-                    not forms.isdisjoint(other.forms) for forms, other in zip(words, rest, strict=True)
-                ):
-                    slugs.add(slug)
+                pairs = list(zip(words, rest, strict=False))
+                if len(rest) < len(words):
+                    continue
+                if all(one.token == other.token for one, other in pairs):
+                    exact.add(slug)
+                elif all(not one.forms.isdisjoint(other.forms) for one, other in pairs):
+                    alike.add(slug)
+        slugs |= exact or alike
     return frozenset(slugs)
 
 

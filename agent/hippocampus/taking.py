@@ -180,7 +180,7 @@ class Taking:
         reading = self._reader.read(text)
         likes = any(claim.stance == "like" for claim in reading.claims)
         lives = any(claim.stance in {"live", "work"} for claim in reading.claims)
-        states = any(claim.stance == "is" and (claim.strong or corrects) for claim in reading.claims)
+        states = any(claim.stance == "is" and (claim.strong or claim.now or corrects) for claim in reading.claims)
         states = states and not (corrects and _POINTS.match(text))
         ends = any(claim.ends for claim in reading.claims)
         decides = bool(DECISION.search(text))
@@ -211,7 +211,7 @@ class Taking:
 
     def _is_thing(self, text: str) -> bool:
         """True for "my address is ...": it says something of the speaker."""
-        return not any(claim.stance in {"like", "live", "work"} for claim in self._reader.read(text).claims[:1])
+        return not any(claim.stance in {"like", "live", "work"} for claim in self._reader.read(text).claims)
 
     def _name(self, text: str) -> str:
         """Whom a sentence is about, where it begins with a name or with "my brother"; empty for anybody else."""

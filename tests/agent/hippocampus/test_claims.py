@@ -50,6 +50,8 @@ READER = a_reader()
         ("My gym is Holmes Place", "My gym is McFit now"),
         ("The project's budget is 40,000", "The project's budget has been raised to 55,000"),
         ("Likes sugar", "I quit sugar"),
+        ("Loves porridge for breakfast", "I'm off porridge"),
+        ("Our standup is at 9:30", "Our standup has moved to 10:15"),
     ],
 )
 def test_a_later_sentence_contradicts(old: str, new: str) -> None:
@@ -109,3 +111,7 @@ def test_any_two_texts_can_be_held_against_each_other(one: str, other: str) -> N
     assert relation(some, others) in {"supports", "contradicts", "other"}
     assert 0 <= likeness(some, others) <= 1
     assert relation(some, some) == "supports"
+
+
+def test_what_moves_to_an_hour_is_nobody_who_moves_house() -> None:
+    assert relation(READER.read("Our standup has moved to 10:15"), READER.read("I live in Jeddah")) == "other"

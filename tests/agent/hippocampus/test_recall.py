@@ -159,3 +159,37 @@ async def test_what_a_person_wrote_by_hand_is_found(memory: AMemory) -> None:
     assert [hit.source for hit in await memory.recall("Ingrid")] == ["memory.md#L3"]
     [hit] = [hit for hit in await memory.recall("what do I hate?", kind="opinion") if "liver" in hit.content]
     assert "Hates liver" in memory.line(hit.source)
+
+
+async def test_of_names_with_one_stem_the_one_asked_for_is_meant(tmp_path: Path) -> None:
+    async with a_memory(tmp_path) as memory:
+        memory.day("2026-11-02", "- O(c=0.90) @عمر: عمر يفضل الاجتماع صباحا.", "- O(c=0.90) @عمرو: يفضل الاجتماع ظهرا.")
+        await memory.reflection.reflect()
+        for name, word in (("عمر", "صباحا"), ("عمرو", "ظهرا")):
+            hit, *_ = await memory.recall(f"متى يفضل {name} الاجتماع؟")
+            assert word in hit.content
+
+
+async def test_a_line_told_before_the_day_that_is_asked_about_is_found(tmp_path: Path) -> None:
+    async with a_memory(tmp_path) as memory:
+        memory.day("2026-11-02", said="I take my coffee with two sugars.")
+        memory.day("2026-11-20", said="I quit sugar, I take my coffee black now.")
+        await memory.reflection.reflect()
+        for when, word in (("on 10 November", "two sugars"), ("now", "black")):
+            hit, *_ = await memory.recall(f"How do I take my coffee {when}?")
+            assert word in hit.content
+            assert word in memory.line(hit.source)
+
+
+async def test_relatives_live_where_they_live(tmp_path: Path) -> None:
+    async with a_memory(tmp_path) as memory:
+        memory.day("2026-11-02", said="I live in Tunis.")
+        memory.day("2026-11-05", said="My brother Adam lives in Perth. My sister lives in Rome.")
+        await memory.reflection.reflect()
+        for asked, word in (
+            ("Where do I live?", "Tunis"),
+            ("Where does Adam live?", "Perth"),
+            ("Where does my sister live?", "Rome"),
+        ):
+            hit, *_ = await memory.recall(asked)
+            assert word in hit.content
