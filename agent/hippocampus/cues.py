@@ -12,7 +12,8 @@ CUTS = Pattern(
 )
 GONE = Pattern(
     r"\b(?:no longer|no more|not any ?more|any ?more|used to|stopped|quit|gave up|went off|switched from|done with"
-    r"|has left|tired of|fed up|(?:i|we|he|she|they|am|is|are|was|went|gone|been) off(?! to)|got rid of|dropped|ditched)\b"
+    r"|has left|tired of|fed up|(?:i|we|he|she|they|am|is|are|was|went|gone|been) off(?! to)|got rid of"
+    r"|dropped|ditched)\b"
     r"|(?<!\w)(?:(?:لم|لن|ما) (?:يعد|تعد|اعد|نعد|عاد|عادت|عدت|عدنا)|توقف\w* عن|اقلع\w* عن|بطل\w*|مل من|ملت من|ترك\w*"
     r"|كان\w* (?:\w+ )?(?=[يتان]\w*(?:حب|فضل)\w*))"
 )
