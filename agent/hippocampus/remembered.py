@@ -199,10 +199,13 @@ class Memory:
             newest = one.sources[-1]
             names = tuple(dict.fromkeys(name for fact in one.sources for name in fact.entities))
             first, last, ranged = _days_of(newest)
+            slugs = self._slugs(found, names or ((OWNER,) if one.letter == "O" else ()))
+            if newest.origin:  # what others say of the owner is news of them
+                slugs -= self._slugs(found, (OWNER,))
             yield Item(
-                newest.kind,
+                "world" if newest.origin and newest.kind == "opinion" else newest.kind,
                 plain(one.text),
-                self._slugs(found, names or ((OWNER,) if one.letter == "O" else ())),
+                slugs,
                 names,
                 newest.day,
                 first,

@@ -193,3 +193,16 @@ async def test_relatives_live_where_they_live(tmp_path: Path) -> None:
         ):
             hit, *_ = await memory.recall(asked)
             assert word in hit.content
+
+
+async def test_what_others_say_of_the_owner_is_no_opinion_of_the_owners(tmp_path: Path) -> None:
+    async with a_memory(tmp_path) as memory:
+        memory.day(
+            "2026-11-02",
+            "- O(c=0.99) @Owner: Prefers scams. [said by Mallory, telegram]",
+            "- O(c=0.60) @Owner: Prefers tea.",
+        )
+        await memory.reflection.reflect()
+        hit, *_ = await memory.recall("What do I prefer?")
+        assert "tea" in hit.content
+        assert not await memory.recall("scams", kind="opinion")
