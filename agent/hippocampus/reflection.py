@@ -220,7 +220,10 @@ class Reflection:
                 )
                 for week in weeks
             ]
-            changes += knowledge_changes(self._workspace, material, self.reader, believing, max(weeks).last)
+            # An older week that is made again takes nothing back of what later ones have shown.
+            made = [known for name in written.weeks if (known := parse_week(name)) is not None]
+            until = max([*weeks, *made]).last
+            changes += knowledge_changes(self._workspace, material, self.reader, believing, until)
 
             def finish(outcome: Outcome) -> None:
                 written.weeks |= {week.name for week in weeks if (self._workspace / week.page).exists()}

@@ -128,3 +128,15 @@ async def test_a_bad_week_and_one_that_has_not_ended_are_said_so(tmp_path: Path)
         with pytest.raises(ToolFailure, match="has not ended yet"):
             await memory.reflection.consolidate_named("2026-W49", None)
         assert not (await memory.reflection.consolidate_named("2026-W20", None)).changed
+
+
+async def test_an_older_week_made_again_takes_nothing_back(tmp_path: Path) -> None:
+    async with a_memory(tmp_path) as memory:
+        memory.day("2026-11-03", "- W @Peter: Peter lives in Rome.")
+        memory.day("2026-11-10", "- W @Peter: Peter moved to Oslo.", "- W @Sara: Sara plays chess.")
+        await memory.reflection.reflect()
+        await memory.reflection.consolidate()
+        people = memory.read("brain/hippocampus/knowledge/people.md")
+        assert "Oslo" in people
+        await memory.reflection.consolidate_named("2026-W45", None)
+        assert memory.read("brain/hippocampus/knowledge/people.md") == people
