@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from functools import lru_cache
 
-from agent.hippocampus.time_words import MONTHS, NUMBERS, PAIRS, SHORT_MONTHS, UNITS, WEEKDAYS, either
+from agent.hippocampus.time_words import MONTHS, NUMBERS, ORDINALS, PAIRS, PARTS, SHORT_MONTHS, UNITS, WEEKDAYS, either
 
 AHEAD_DAYS = 60
 """A day without a year is taken for a coming one when it is so near; else for the last one."""
@@ -163,6 +163,35 @@ def _read_day_month(m: re.Match[str], today: date, of_record: bool) -> Days:
     return begin, begin.replace(day=last), False
 
 
+def _read_part(m: re.Match[str], today: date, of_record: bool) -> Days:
+    """A part of a month: its beginning, its middle, its end, one of its weeks or halves."""
+    name = " ".join(m["month"].split())
+    if name in MONTHS:
+        month = MONTHS[name]
+        year = _year(m["year"]) if m["year"] else today.year - (month > today.month)
+        if of_record and not m["year"]:
+            year = _near(month, 1, today, of_record).year
+        first, last, _ = _month(year, month)
+    else:
+        first, last, _ = _unit_at("month", -1 if re.search(rf"last|past|previous|{LAST}", name) else 0, today)
+    if m["part"]:
+        begin, end = {"early": (1, 10), "mid": (11, 20), "late": (21, last.day)}[PARTS[" ".join(m["part"].split())]]
+    else:
+        which = m["which"] or m["which_"]
+        length = 7 if m["unit"] or m["unit_"] else (last.day + 1) // 2
+        if which in {"last", "الاخير"}:
+            begin, end = last.day - length + 1, last.day
+        else:
+            begin = (ORDINALS[which] - 1) * length + 1
+            end = min(begin + length - 1, last.day)
+    return first.replace(day=begin), first.replace(day=end), True
+
+
+def _read_ordinal(m: re.Match[str], today: date, of_record: bool) -> Days:
+    month, day = MONTHS[" ".join(m["month"].split())], ORDINALS[" ".join(m["day"].split())]
+    return _one(date(_year(m["year"]), month, day) if m["year"] else _near(month, day, today, of_record))
+
+
 def _forms() -> Iterator[tuple[re.Pattern[str], Read]]:
     def form(pattern: str, read: Read) -> tuple[re.Pattern[str], Read]:
         return re.compile(f"{_S}(?:{pattern}){_E}"), read
@@ -170,9 +199,24 @@ def _forms() -> Iterator[tuple[re.Pattern[str], Read]]:
     year = r"(?P<year>(?:19|20)\d\d)"
     yield form(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})", lambda m, t, r: _one(date(int(m[1]), int(m[2]), int(m[3]))))
     yield form(r"(\d{4})-?w(\d{1,2})", lambda m, t, r: _week(date.fromisocalendar(int(m[1]), int(m[2]), 1)))
+    yield form(r"(\d{4})-(\d{2})(?!-)", lambda m, t, r: _month(int(m[1]), int(m[2])))
     yield form(r"(\d{1,2})[./](\d{1,2})[./](\d{4})", lambda m, t, r: _one(date(int(m[3]), int(m[2]), int(m[1]))))
     to = rf"(?:{TO}(?P<to>\d{{1,2}})(?:st|nd|rd|th)?)?"
     day = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    some_month = rf"(?P<month>{_MONTH}|(?:the|this|last|past|previous)\s+month|(?:هذا\s+)?الشهر(?:\s+{LAST})?)"
+    in_year = rf"(?:,?\s+(?:عام\s+|سنه\s+)?{year})?"
+    few = "first|second|third|fourth|1st|2nd|3rd|4th|last"
+    yield form(
+        rf"(?:the\s+)?(?:(?P<part>{either(PARTS)})(?:\s+(?:in|of|من))?"
+        rf"|(?P<which>{few})\s+(?:(?P<unit>week)|half)\s+(?:of|in)"
+        r"|(?:(?P<unit_>ال?اسبوع)|النصف)\s+(?P<which_>الاول|الثاني|الثالث|الرابع|الاخير)\s+(?:من|في))"
+        rf"[\s-]+(?:شهر\s+)?{some_month}{in_year}",
+        _read_part,
+    )
+    yield form(
+        rf"(?:اليوم\s+)?(?P<day>{either(ORDINALS)})\s+(?:of|من)\s+(?:شهر\s+)?(?P<month>{_MONTH}){in_year}",
+        _read_ordinal,
+    )
     yield form(
         rf"{day}{to}\s+(?:of\s+|من\s+)?(?:شهر\s+)?(?P<month>{_MONTH})\.?(?:,?\s+(?:عام\s+|سنه\s+)?{year})?",
         _read_day_month,
@@ -192,6 +236,7 @@ def _forms() -> Iterator[tuple[re.Pattern[str], Read]]:
     yield form(r"today|tonight|اليوم|الليله", lambda m, t, r: _one(t))
     yield form(r"yesterday|last\s+night|(?:ال)?امس|البارحه|مبارح", lambda m, t, r: _one(t - timedelta(days=1)))
     yield form(r"tomorrow|غدا|بكره", lambda m, t, r: _one(t + timedelta(days=1)))
+    yield form(r"a\s+fortnight\s+ago", lambda m, t, r: _ago("week", 2, t))
     yield form(rf"({_N})(?:\s+of)?\s+({_UNIT})\s+ago", lambda m, t, r: _ago(UNITS[m[2]], _number(m[1]), t))
     yield form(rf"(?:قبل|منذ)\s+({_N})\s+({_UNIT})", lambda m, t, r: _ago(UNITS[m[2]], _number(m[1]), t))
     yield form(rf"(?:قبل|منذ)\s+({_PAIR})", lambda m, t, r: _ago(PAIRS[m[1]], 2, t))

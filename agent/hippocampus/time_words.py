@@ -39,6 +39,21 @@ _NUMBERS = (
     "eleven",
     "twelve",
 )
+_ORDINALS = (
+    "first 1st الاول", "second 2nd الثاني", "third 3rd الثالث", "fourth 4th الرابع", "fifth الخامس", "sixth السادس",
+    "seventh السابع", "eighth الثامن", "ninth التاسع", "tenth العاشر", "eleventh الحادي_عشر", "twelfth الثاني_عشر",
+    "thirteenth الثالث_عشر", "fourteenth الرابع_عشر", "fifteenth الخامس_عشر", "sixteenth السادس_عشر",
+    "seventeenth السابع_عشر", "eighteenth الثامن_عشر", "nineteenth التاسع_عشر", "twentieth العشرين العشرون",
+    "twenty-first الحادي_والعشرين", "twenty-second الثاني_والعشرين", "twenty-third الثالث_والعشرين",
+    "twenty-fourth الرابع_والعشرين", "twenty-fifth الخامس_والعشرين", "twenty-sixth السادس_والعشرين",
+    "twenty-seventh السابع_والعشرين", "twenty-eighth الثامن_والعشرين", "twenty-ninth التاسع_والعشرين",
+    "thirtieth الثلاثين الثلاثون", "thirty-first الحادي_والثلاثين",
+)  # fmt: skip
+_PARTS = {
+    "early": "early start_of beginning_of اوايل بدايه مطلع اول",
+    "mid": "mid middle_of منتصف اواسط وسط",
+    "late": "late end_of اواخر نهايه اخر",
+}
 _UNITS = {
     "day": "day days يوم ايام يوما",
     "week": "week weeks اسبوع اسابيع اسبوعا",
@@ -57,6 +72,9 @@ SHORT_MONTHS = frozenset({"may", "mar", "march", "اب", "ماي", "jan", "jun",
 """Names that are words of other meaning too: without a day, a year or a preposition before them they are no date."""
 WEEKDAYS = _numbered(_WEEKDAYS, 0)
 NUMBERS = _numbered(_NUMBERS, 1)
+ORDINALS = _numbered(_ORDINALS, 1)
+PARTS = {word.replace("_", " "): part for part, words in _PARTS.items() for word in words.split()}
+"""The parts of a month: days 1 to 10, 11 to 20, and from 21 on."""
 UNITS = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 PAIRS = {word: unit for unit, words in _PAIRS.items() for word in words.split()}
 

@@ -164,3 +164,28 @@ def test_relative_words_get_their_dates_written_behind_them() -> None:
 def test_over_the_edges_of_months_and_years(today: date, text: str, day: tuple[date, date]) -> None:
     asked = period(text, today)
     assert (asked.first, asked.last) == day
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("at the beginning of October", "2026-10-01", "2026-10-10"),
+        ("in mid-October", "2026-10-11", "2026-10-20"),
+        ("in late November 2025", "2025-11-21", "2025-11-30"),
+        ("in the second week of November", "2026-11-08", "2026-11-14"),
+        ("in the last week of October", "2026-10-25", "2026-10-31"),
+        ("at the end of last month", "2026-10-21", "2026-10-31"),
+        ("on the fifth of October", "2026-10-05", "2026-10-05"),
+        ("in 2026-10", "2026-10-01", "2026-10-31"),
+        ("a fortnight ago", "2026-11-16", "2026-11-22"),
+        ("في أوائل أكتوبر", "2026-10-01", "2026-10-10"),
+        ("في منتصف شهر نوفمبر", "2026-11-11", "2026-11-20"),
+        ("في الأسبوع الأول من أكتوبر", "2026-10-01", "2026-10-07"),
+        ("في بداية الشهر الماضي", "2026-10-01", "2026-10-10"),
+        ("في اليوم الخامس من أكتوبر", "2026-10-05", "2026-10-05"),
+        ("في الحادي والعشرين من نوفمبر", "2026-11-21", "2026-11-21"),
+    ],
+)
+def test_parts_of_months_and_ordinals(text: str, first: str, last: str) -> None:
+    found = period(f"Where did he live {text}?", TODAY)
+    assert (str(found.first), str(found.last)) == (first, last)
