@@ -17,6 +17,7 @@ from agent.hippocampus.opinions import STRENGTH, Evidence, Opinion, Opinions, co
 from agent.hippocampus.pages import Written, line_key
 from agent.hippocampus.tending import PROPOSED
 from agent.hippocampus.types import OWNER, Fact
+from agent.lines import lines_of
 
 STATEMENT_CHARS_MAX = 300
 COMPARED_MAX = 100
@@ -307,6 +308,6 @@ def _is_day(ref: str) -> bool:
 
 def _same(before: str | None, text: str) -> bool:
     """True when nothing but line ends and blank lines differs: such a page is left as it is."""
-    return [line.rstrip() for line in (before or "").splitlines() if line.strip()] == [
-        line.rstrip() for line in text.splitlines() if line.strip()
+    return [line.rstrip() for line in lines_of(before or "") if line.strip()] == [
+        line.rstrip() for line in lines_of(text) if line.strip()
     ]

@@ -193,6 +193,9 @@ def _of_claims(new: Claim, old: Claim) -> Relation:
         # "replaced the iPhone with ..." against "the phone is an iPhone"
         values = forms_of(old.context)
         return "contradicts" if new.words and shared(new.words, values) == len(new.words) else "other"
+    if new.ends and not new.stance and old.stance in {"live", "work"} and old.holds and old.words:
+        # "quit Oracle to start a company" against "joined Oracle"
+        return "contradicts" if shared(old.words, new.all_forms) == len(old.words) else "other"
     places = {new.stance, old.stance} & {"live", "work"}
     if new.stance != old.stance and (places or "is" in {new.stance, old.stance}):
         return "other"

@@ -26,7 +26,7 @@ from agent.hippocampus.taking import DECISION, Said, said
 from agent.hippocampus.tending import PROPOSED, Part, Wanted, key_of, tended
 from agent.hippocampus.times import spans
 from agent.hippocampus.types import CONSOLIDATED, KNOWLEDGE, OPINIONS, OWNER, Fact
-from agent.lines import flat, one_line
+from agent.lines import flat, lines_of, one_line
 
 HAPPENED_MAX = 60
 HAPPENED_A_DAY_MAX = 12
@@ -271,7 +271,7 @@ def _knowledge(material: Material, reader: Reader, name: str, facts: Sequence[tu
         known = written.knows(page)
         own = [
             line
-            for line in (before or "").splitlines()
+            for line in lines_of(before or "")
             if line.lstrip().startswith(("- ", "* ")) and key_of(line) not in known
         ]
         keys = {reader.key(line.lstrip(" -*+")) for line in own}

@@ -24,7 +24,8 @@ NOT = Pattern(
 )
 LIKE = Pattern(
     r"\b(?:prefer\w*|like[sd]?|likes|liking|love[sd]?|loves|enjoy\w*|favou?rs?|favou?rites?|fan of|keen on|fond of"
-    r"|would rather|chooses?|opts? for|switched|suits? (?:me|us|him|her|them)|thinks? (?:that )?(?:highly|well) of)\b"
+    r"|would rather|chooses?|opts? for|switched|suits? (?:me|us|him|her|them)|(?:better|best) for (?:me|us|him|her)"
+    r"|thinks? (?:that )?(?:highly|well) of)\b"
     r"|(?<!\w)[وف]?(?:[اينت]فضل\w*|فضل(?:ت|نا)?|مفضل\w*|المفضل\w*|[اينت]حب\w*|احب\w*|حب(?:يت|ها|ه)?"
     r"|[يت]عجب\w*|[اينت]ميل|[اينت]ختار"
     r"|[اينت]ستمتع|[اينت]هوي|صار(?:ت)? [يت]فضل\w*)(?!\w)"

@@ -20,6 +20,7 @@ import regex
 from agent.hippocampus.facts import MENTION
 from agent.hippocampus.tending import Part, Wanted
 from agent.hippocampus.types import ENTITIES, OWNER, Fact, Words
+from agent.lines import lines_of
 
 SLUG_BYTES_MAX = 200
 LINKS_MAX = 20
@@ -145,7 +146,7 @@ def _merge(found: Entities, heads: Sequence[Entity]) -> None:
 
 def _head(slug: str, text: str) -> Entity:
     name, aliases = slug.replace("-", " "), list[str]()
-    for line in text.removeprefix("\ufeff").splitlines():
+    for line in lines_of(text.removeprefix("\ufeff")):
         if line.startswith("## "):
             break
         if line.startswith("# ") and line[2:].strip():
@@ -234,6 +235,6 @@ def links_of(facts: Iterable[Fact], slugs: Mapping[Fact, tuple[str, ...]]) -> di
 
 def page_facts(text: str) -> Iterable[tuple[int, str, str, str | None]]:
     """Line, letter, text and source of the facts that stand on a page (source None: a person wrote it there)."""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         if found := _FACT_LINE.match(line):
             yield number, found["letter"], found["text"], found["source"]

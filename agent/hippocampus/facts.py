@@ -12,6 +12,7 @@ from pathlib import Path
 import regex
 
 from agent.hippocampus.types import EPISODES, Fact, Fault
+from agent.lines import lines_of
 
 FACT_CHARS_MAX = 2_000
 _NAME = r"[\p{L}\p{N}_](?:[\p{L}\p{M}\p{N}_\-\u200c'’]*[\p{L}\p{M}\p{N}_])?"
@@ -66,7 +67,7 @@ def read_day(workspace: Path, name: str) -> Day | None:
 
 def parse_day(path: str, day: date, text: str) -> Day:
     """The bullets of all Retain sections. Lines that are no bullets, comments and fenced code are only text."""
-    lines = tuple(text.removeprefix("\ufeff").splitlines())
+    lines = tuple(lines_of(text.removeprefix("\ufeff")))
     facts: list[Fact] = []
     faults: list[Fault] = []
     for number, bullet in _bullets(lines):

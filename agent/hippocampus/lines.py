@@ -13,6 +13,7 @@ from agent.hippocampus.facts import day_of, day_of_ref
 from agent.hippocampus.lexicon import Word, shared
 from agent.hippocampus.remembered import Item, Remembered, named
 from agent.hippocampus.types import CONSOLIDATED, ENTITIES, EPISODES, KNOWLEDGE, OWNER, Kind
+from agent.lines import lines_of
 from agent.retrieval import Hit
 
 BESIDE_MAX = 12
@@ -80,7 +81,7 @@ class Lines:
 
     def _lines(self, path: str) -> Sequence[str]:
         try:
-            return (self._workspace / path).read_bytes().decode("utf-8", "replace").splitlines()
+            return lines_of((self._workspace / path).read_bytes().decode("utf-8", "replace"))
         except OSError:
             return ()
 

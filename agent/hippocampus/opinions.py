@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from agent.hippocampus.facts import mentions
+from agent.lines import lines_of
 
 BEGIN = 0.60
 STRENGTH = 0.70
@@ -96,7 +97,7 @@ def parse_opinions(text: str) -> Opinions:
     if not text.strip():
         page.head.append("# Opinions")
     opinion: Opinion | None = None
-    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+    for number, line in enumerate(lines_of(text.removeprefix("\ufeff")), 1):
         heading = _HEADING.match(line)
         if heading and heading[1].strip():
             opinion = Opinion(heading[1].strip(), BEGIN, line=number, has_fields=False)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent.files import replace_file
+from agent.lines import lines_of
 
 HISTORY = ".history"
 VERSIONS_KEPT = 10
@@ -140,7 +141,7 @@ def _sets(raw: Mapping[str, Any]) -> dict[str, set[str]]:
 
 def keys_of(text: str) -> Iterable[str]:
     """The keys of a page's lines, as `Written` keeps them."""
-    return (line_key(without_source(line)) for line in text.splitlines() if line.strip())
+    return (line_key(without_source(line)) for line in lines_of(text) if line.strip())
 
 
 def without_source(line: str) -> str:
@@ -227,7 +228,7 @@ def _allowed(change: Change, before: str | None, outcome: Outcome) -> str | None
     """The new text; without dropping anything where too much would go."""
     after = change.make(before, True)
     gone = dropped(before or "", after or "")
-    lines = sum(1 for line in (before or "").splitlines() if line.strip())
+    lines = sum(1 for line in lines_of(before or "") if line.strip())
     if not before or change.moves or gone <= DROPPED_SHARE_MAX * lines:
         return after
     reason = f"{change.page}: {gone} of its {lines} lines would have gone; they were left in place"
@@ -238,8 +239,8 @@ def _allowed(change: Change, before: str | None, outcome: Outcome) -> str | None
 
 def dropped(before: str, after: str) -> int:
     """How many lines of a page are not on it any more; a counted line that changed its figure is still there."""
-    left = Counter(without_source(line) for line in after.splitlines())
-    gone = Counter(without_source(line) for line in before.splitlines() if line.strip())
+    left = Counter(without_source(line) for line in lines_of(after))
+    gone = Counter(without_source(line) for line in lines_of(before) if line.strip())
     return sum((gone - left).values())
 
 

@@ -9,7 +9,7 @@ from agent.hippocampus.facts import day_of_ref
 from agent.hippocampus.opinions import Opinion, parse_opinions
 from agent.hippocampus.tending import without_proposals
 from agent.hippocampus.types import OWNER
-from agent.lines import flat, one_line
+from agent.lines import flat, lines_of, one_line
 
 SURE_FROM = 0.60
 LINE_CHARS = 160
@@ -24,7 +24,7 @@ def digest(opinions: str, preferences: str, chars_max: int) -> str:
     kept.sort(key=lambda opinion: (not _is_owners(opinion), -opinion.confidence, opinion.statement))
     lines = [_line(opinion) for opinion in kept]
     known = {_plain(opinion.statement) for opinion in kept}
-    for line in without_proposals(preferences).splitlines():
+    for line in lines_of(without_proposals(preferences)):
         found = _BULLET.match(line.strip())
         said = _SOURCE.sub("", found[1]) if found else ""
         if said and not any(one in _plain(said) for one in known):

@@ -245,13 +245,14 @@ class Recall:
         return _Scored(item, score * state, relevance, shown)
 
     def _supersede(self, scored: list[_Scored]) -> None:
-        """Of two that contradict each other the older one counts little, opinions aside: those have their evidence."""
+        """Of two that contradict each other the older one counts little; an opinion only against lines not yet taken."""
         order = sorted(scored, key=lambda one: (one.item.day, one.item.source), reverse=True)
         for at, older in enumerate(order):
-            if older.item.evidence or older.item.page:
+            if older.item.page:
                 continue
             for newer in order[:at]:
-                if newer.item.page or newer.item.day <= older.item.day:
+                heard = newer.item.told or not older.item.evidence
+                if newer.item.page or newer.item.day <= older.item.day or not heard:
                     continue
                 if older.item.slugs and newer.item.slugs and older.item.slugs.isdisjoint(newer.item.slugs):
                     continue
@@ -326,7 +327,9 @@ def _shown(item: Item, read: _Asked) -> tuple[Found | None, float]:
     day = inside[-1][0] if inside else item.day
     timestamp = f"{item.first}/{item.last}" if item.ranged else day.isoformat()
     refs = [ref for _, ref in sources[-EVIDENCE_SHOWN:]]
-    return Found(item.kind, timestamp, _names(item), item.text, source, item.confidence, refs), weight
+    return Found(
+        item.kind, timestamp, list(dict.fromkeys(item.names)), item.text, source, item.confidence, refs
+    ), weight
 
 
 def _opinion(item: Item, read: _Asked) -> tuple[Found | None, float]:
@@ -352,7 +355,7 @@ def _opinion(item: Item, read: _Asked) -> tuple[Found | None, float]:
     found = Found(
         "opinion",
         newest.day.isoformat(),
-        _names(item),
+        list(dict.fromkeys(item.names)),
         item.text,
         newest.ref,
         confidence,
@@ -360,10 +363,6 @@ def _opinion(item: Item, read: _Asked) -> tuple[Found | None, float]:
         [one.ref for one in evidence if not one.supports][-EVIDENCE_SHOWN:],
     )
     return found, weight
-
-
-def _names(item: Item) -> list[str]:
-    return list(dict.fromkeys(item.names))
 
 
 def _with_scores(scored: Sequence[_Scored]) -> Iterable[_Scored]:

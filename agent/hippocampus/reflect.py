@@ -30,6 +30,7 @@ from agent.hippocampus.pages import Change, Make, UnreadablePage, Written, keys_
 from agent.hippocampus.tending import PROPOSED, Part, Wanted, key_of, tended, without_proposals
 from agent.hippocampus.types import EXPERIENCE, MEMORY, OPINIONS, OWNER, WORLD, Fact, Words
 from agent.limits import MEMORY_CHARS_MAX
+from agent.lines import lines_of
 
 PROPOSALS_MAX = 5
 PROPOSED_FROM = 0.75
@@ -133,7 +134,7 @@ def _tending(written: Written, page: str, wanted: Wanted, facts: Sequence[Told])
 
 def is_current(page: str, facts: Sequence[Told]) -> bool:
     """True when a page has these facts already, with their days: its summary then stays as it is."""
-    on_page = {_LINE_NUMBER.sub("", line.strip()) for line in page.splitlines()}
+    on_page = {_LINE_NUMBER.sub("", line.strip()) for line in lines_of(page)}
     return all(_LINE_NUMBER.sub("", fact.line) in on_page for fact in facts) and len(facts) == sum(
         1 for _, _, _, source in page_facts(page) if source
     )
@@ -148,7 +149,7 @@ def _emptied(written: Written, page: str) -> Make:
         empty = Wanted("", (), "", (Part("Facts", ()), Part("Links", ())))
         text = tended(before, empty, written.knows(page), may_drop=may_drop)
         known = written.knows(page)
-        left = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", "aliases:"))]
+        left = [line for line in lines_of(text) if line.strip() and not line.startswith(("#", "aliases:"))]
         return text if any(key_of(line) not in known for line in left) else None
 
     return make

@@ -33,6 +33,7 @@ from agent.hippocampus.types import (
     Kind,
     MemoryIndex,
 )
+from agent.lines import lines_of
 
 PROFILE = "identity/user.md"
 _BULLET = re.compile(r"\s*[-*+]\s+(?P<text>.*\S)")
@@ -223,7 +224,7 @@ class Memory:
         for page in [page for page in found.entities.pages.values() if page.exists]:
             text = self._read(page.path)
             day = self._modified(page.path)
-            for number, line in enumerate(text.splitlines(), 1):
+            for number, line in enumerate(lines_of(text), 1):
                 if line.startswith("## "):
                     break
                 plain_line = line.strip()
@@ -266,7 +267,7 @@ class Memory:
                 continue
             modified = self._modified(page)
             left = _blank_proposals(text)
-            for number, line in enumerate(left.splitlines(), 1):
+            for number, line in enumerate(lines_of(left), 1):
                 found_bullet = _BULLET.match(line)
                 # A bullet with a source behind it was made of a fact, which is an item itself.
                 if found_bullet is None or _SOURCE.search(found_bullet["text"]):

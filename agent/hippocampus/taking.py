@@ -222,7 +222,7 @@ class Taking:
             return kin["name"] or kin["kin"]
         found = _NAMED.match(text)
         if found and not self._is_common(found["name"].partition(" ")[0]):
-            return found["name"].replace(" ", "-").replace("’", "").replace("'", "")
+            return re.sub(r"['’]s?$", "", found["name"]).replace(" ", "-").replace("’", "").replace("'", "")
         found = _NAME_FIRST.match(text)
         if found and not self._is_common(found[1]) and self._entities.find(found[1]):
             return found[1]

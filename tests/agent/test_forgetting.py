@@ -93,7 +93,7 @@ async def test_lines_and_sections_go_and_the_old_file_is_kept(world: World, what
 async def test_a_plan_changes_nothing(world: World) -> None:
     world.file(PEOPLE, PAGE)
     plan = await world.plan("Sana likes melons")
-    assert [(item.ref, item.text) for item in plan.items] == [(f"file:{PEOPLE}#L4", "- Sana likes melons")]
+    assert [(item.ref, item.text) for item in plan.items] == [(f"file:{PEOPLE}#L6", "- Sana likes melons")]
     assert world.text(PEOPLE) == PAGE
     assert not (world.library.workspace / TRASH).exists()
 
@@ -158,7 +158,7 @@ async def test_several_matches_are_listed_and_nothing_is_removed(world: World) -
     world.file(PEOPLE, PAGE)
     with pytest.raises(ToolFailure, match="Name one by its reference") as caught:
         await world.plan("melons")
-    assert f"file:{PEOPLE}#L4" in str(caught.value)
+    assert f"file:{PEOPLE}#L6" in str(caught.value)
     assert "conversation:c1#3" in str(caught.value)
     assert world.text(PEOPLE) == PAGE
 

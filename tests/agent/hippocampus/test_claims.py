@@ -50,6 +50,7 @@ READER = a_reader()
         ("My gym is Holmes Place", "My gym is McFit now"),
         ("The project's budget is 40,000", "The project's budget has been raised to 55,000"),
         ("Likes sugar", "I quit sugar"),
+        ("Joined Oracle", "Quit Oracle to start a company"),
         ("Loves porridge for breakfast", "I'm off porridge"),
         ("Our standup is at 9:30", "Our standup has moved to 10:15"),
     ],

@@ -40,6 +40,7 @@ def taken(said: str, who: str = "", channel: str = "telegram") -> list[str]:
         ("سارة تفضل الشاي", "- O(c=0.80) @سارة: سارة تفضل الشاي"),
         ("انتقلت إلى الرياض", "- W @Owner: انتقلت إلى الرياض"),
         ("My brother Adam lives in Perth.", "- W @Adam: My brother Adam lives in Perth"),
+        ("Remember: Tom's favourite team is Leeds", "- O(c=0.80) @Tom: Tom's favourite team is Leeds"),
         ("My sister prefers tea", "- O(c=0.80) @my-sister: My sister prefers tea"),
         ("My address is 4 Park Lane", "- W @Owner: My address is 4 Park Lane"),
         ("أختي مريم تسكن في نابلس", "- W @مريم: أختي مريم تسكن في نابلس"),
