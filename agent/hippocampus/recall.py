@@ -245,7 +245,7 @@ class Recall:
         return _Scored(item, score * state, relevance, shown)
 
     def _supersede(self, scored: list[_Scored]) -> None:
-        """Of two that contradict each other the older one counts little; an opinion only against lines not yet taken."""
+        """Of two that contradict each other the older one counts little; an opinion against lines not yet taken."""
         order = sorted(scored, key=lambda one: (one.item.day, one.item.source), reverse=True)
         for at, older in enumerate(order):
             if older.item.page:
