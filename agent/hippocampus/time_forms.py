@@ -192,17 +192,12 @@ def _read_ordinal(m: re.Match[str], today: date, of_record: bool) -> Days:
     return _one(date(_year(m["year"]), month, day) if m["year"] else _near(month, day, today, of_record))
 
 
-def _forms() -> Iterator[tuple[re.Pattern[str], Read]]:
-    def form(pattern: str, read: Read) -> tuple[re.Pattern[str], Read]:
-        return re.compile(f"{_S}(?:{pattern}){_E}"), read
+def form(pattern: str, read: Read) -> tuple[re.Pattern[str], Read]:
+    """A way of saying it, standing alone."""
+    return re.compile(f"{_S}(?:{pattern}){_E}"), read
 
-    year = r"(?P<year>(?:19|20)\d\d)"
-    yield form(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})", lambda m, t, r: _one(date(int(m[1]), int(m[2]), int(m[3]))))
-    yield form(r"(\d{4})-?w(\d{1,2})", lambda m, t, r: _week(date.fromisocalendar(int(m[1]), int(m[2]), 1)))
-    yield form(r"(\d{4})-(\d{2})(?!-)", lambda m, t, r: _month(int(m[1]), int(m[2])))
-    yield form(r"(\d{1,2})[./](\d{1,2})[./](\d{4})", lambda m, t, r: _one(date(int(m[3]), int(m[2]), int(m[1]))))
-    to = rf"(?:{TO}(?P<to>\d{{1,2}})(?:st|nd|rd|th)?)?"
-    day = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+
+def _parts_of_months(year: str) -> Iterator[tuple[re.Pattern[str], Read]]:
     some_month = rf"(?P<month>{_MONTH}|(?:the|this|last|past|previous)\s+month|(?:هذا\s+)?الشهر(?:\s+{LAST})?)"
     in_year = rf"(?:,?\s+(?:عام\s+|سنه\s+)?{year})?"
     few = "first|second|third|fourth|1st|2nd|3rd|4th|last"
@@ -217,6 +212,17 @@ def _forms() -> Iterator[tuple[re.Pattern[str], Read]]:
         rf"(?:اليوم\s+)?(?P<day>{either(ORDINALS)})\s+(?:of|من)\s+(?:شهر\s+)?(?P<month>{_MONTH}){in_year}",
         _read_ordinal,
     )
+
+
+def _forms() -> Iterator[tuple[re.Pattern[str], Read]]:
+    year = r"(?P<year>(?:19|20)\d\d)"
+    yield form(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})", lambda m, t, r: _one(date(int(m[1]), int(m[2]), int(m[3]))))
+    yield form(r"(\d{4})-?w(\d{1,2})", lambda m, t, r: _week(date.fromisocalendar(int(m[1]), int(m[2]), 1)))
+    yield form(r"(\d{4})-(\d{2})(?!-)", lambda m, t, r: _month(int(m[1]), int(m[2])))
+    yield form(r"(\d{1,2})[./](\d{1,2})[./](\d{4})", lambda m, t, r: _one(date(int(m[3]), int(m[2]), int(m[1]))))
+    to = rf"(?:{TO}(?P<to>\d{{1,2}})(?:st|nd|rd|th)?)?"
+    day = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    yield from _parts_of_months(year)
     yield form(
         rf"{day}{to}\s+(?:of\s+|من\s+)?(?:شهر\s+)?(?P<month>{_MONTH})\.?(?:,?\s+(?:عام\s+|سنه\s+)?{year})?",
         _read_day_month,
