@@ -17,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 good, 1 failed, 2 used wrongly, 3 there is no such thing,
     4 the gateway is not running."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    os.umask(0o077)  # whatever a command makes (databases, logs, files) is its owner's alone
     for stream in (sys.stdout, sys.stderr):
         # Half characters and a terminal that is not UTF-8 must not end a command.
         if isinstance(stream, io.TextIOWrapper):

@@ -65,6 +65,18 @@ def test_each_fault_is_named_with_its_remedy(shell: Shell) -> None:
     assert "rights" not in areas(shell, "fault")
 
 
+def test_what_a_command_makes_is_its_owners_alone(shell: Shell) -> None:
+    before = os.umask(0o022)
+    try:
+        assert shell("init", "--yes").code == 0
+        shell("memory", "save", "The falcon is called Barq")
+    finally:
+        os.umask(before)
+    made = [path for path in shell.home.rglob("*") if path.is_file()]
+    assert {path.name for path in made} >= {"hudhud.db", "index.db", "config.toml", "technical.md"}
+    assert not [path for path in made if path.stat().st_mode & 0o077 and path.parent == shell.home]
+
+
 def test_wrong_settings_do_not_stop_the_rest(shell: Shell) -> None:
     shell.prepared('[agent]\nnmae = "x"\n[channels.telegram]\nenabled = 7\n')
     said = shell("doctor")
