@@ -107,9 +107,11 @@ class TelegramWay:
 
     async def journey(self) -> Journey:
         shown: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for sent in self.api.sent:
-            chat = sent.chat_id - PRIVATE if sent.chat_id > 0 else GROUP - sent.chat_id
-            shown[f"m{chat}"].append((str(sent.message_id), sent.text))
+        # As it stands in the chats: a live draft that grew into its reply is one message.
+        now = {(sent.chat_id, sent.message_id): sent.text for sent in self.api.sent}
+        for (chat_id, message_id), text in now.items():
+            chat = chat_id - PRIVATE if chat_id > 0 else GROUP - chat_id
+            shown[f"m{chat}"].append((str(message_id), text))
         keys = {name: key for name, (_, key) in self._updates.items()}
         return Journey(self.channel, keys, shown, may_be_unknown=True)
 
