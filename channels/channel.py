@@ -137,8 +137,11 @@ class ChannelMemory(Protocol):
 
     async def put(self, key: str, value: str) -> None: ...
 
-    async def migrate_chat(self, old_chat_id: str, new_chat_id: str) -> None:
-        """From now on `old_chat_id` of this channel means `new_chat_id`, in history, rights and targets."""
+    async def migrate_chat(self, old_chat_id: str, new_chat_id: str, *, renumbered: bool = False) -> None:
+        """From now on `old_chat_id` of this channel means `new_chat_id`, in history, rights and targets.
+
+        `renumbered`: the new chat counts its messages anew, so an id that both have stands for two messages.
+        """
         ...
 
 

@@ -290,12 +290,16 @@ class App:
             settings=settings,
             home=self.home,
             health=report,
-            memory=FactMemory(self.store, name),
+            memory=FactMemory(self.store, name, self._chat_moved),
             uploads=self.uploads,
             backend=self.backend,
             now=self._now,
             commands=MENU,
         )
+
+    def _chat_moved(self, old_key: str, new_key: str) -> None:
+        self.arrivals.moved(old_key, new_key)
+        self.queue.moved(old_key, new_key)
 
     def _add(self, name: str, channel: Channel, report: ChannelReport) -> None:
         self.channels[name] = channel

@@ -35,6 +35,7 @@ class Wake(Protocol):
 class _Hold:
     """Why a session's next turn waits: files on their way, and until when for more parts of one message."""
 
+    session_key: str
     fetching: int = 0
     joining: asyncio.Task[None] | None = None
     sender_id: str = ""
@@ -97,23 +98,29 @@ class Arrivals:
         if hold is None:
             if not joins and not fetches:
                 return False
-            hold = self._holds[session_key] = _Hold(sender_id=message.sender_id)
+            hold = self._holds[session_key] = _Hold(session_key, sender_id=message.sender_id)
         if fetches:
             self._fetch(hold, session_key, saved.seq)
         if joins and hold.parts < JOINED_PARTS_MAX:
-            self._join(hold, session_key, message.sender_id)
+            self._join(hold, message.sender_id)
         elif message.sender_id == hold.sender_id:
             # The last part has come.
             self._stop_joining(hold)
-            self._release(session_key)
+            self._release(hold)
         return True
+
+    def moved(self, old_key: str, new_key: str) -> None:
+        """A chat has a new id: what is not whole there yet is held under the new session."""
+        if new_key not in self._holds and (hold := self._holds.pop(old_key, None)) is not None:
+            hold.session_key = new_key
+            self._holds[new_key] = hold
 
     async def recover(self) -> None:
         """At start: files that were not fetched when the program ended. To be called before anything is woken."""
         for message in await self._store.unfetched():
             if self._is_incomplete(message.text, message.attachments):
                 key = message.address.session_key
-                self._fetch(self._holds.setdefault(key, _Hold()), key, message.seq, message)
+                self._fetch(self._holds.setdefault(key, _Hold(key)), key, message.seq, message)
 
     async def close(self) -> None:
         """Ends the waiting; the next start takes it up."""
@@ -129,16 +136,16 @@ class Arrivals:
 
     # -- other parts
 
-    def _join(self, hold: _Hold, session_key: str, sender_id: str) -> None:
+    def _join(self, hold: _Hold, sender_id: str) -> None:
         self._stop_joining(hold)
         hold.parts += 1
         hold.sender_id = sender_id
-        hold.joining = asyncio.create_task(self._joined(hold, session_key))
+        hold.joining = asyncio.create_task(self._joined(hold))
 
-    async def _joined(self, hold: _Hold, session_key: str) -> None:
+    async def _joined(self, hold: _Hold) -> None:
         await self._sleep(self._join_seconds)
         hold.joining = None
-        self._release(session_key)
+        self._release(hold)
 
     @staticmethod
     def _stop_joining(hold: _Hold) -> None:
@@ -146,12 +153,11 @@ class Arrivals:
             hold.joining.cancel()
             hold.joining = None
 
-    def _release(self, session_key: str) -> None:
-        hold = self._holds.get(session_key)
-        if hold is not None and not hold.fetching and hold.joining is None:
-            del self._holds[session_key]
+    def _release(self, hold: _Hold) -> None:
+        if not hold.fetching and hold.joining is None and self._holds.get(hold.session_key) is hold:
+            del self._holds[hold.session_key]
             if self._wake is not None:
-                self._wake(session_key, scheduled=False)
+                self._wake(hold.session_key, scheduled=False)
 
     # -- files
 
@@ -168,7 +174,7 @@ class Arrivals:
         if (error := task.exception()) is not None:
             LOG.error("the files of a message in %s are not known: %s", session_key, error)
         hold.fetching -= 1
-        self._release(session_key)
+        self._release(hold)
 
     async def _complete(self, session_key: str, seq: int, message: TakenMessage | None) -> None:
         """Brings one message's files; whatever happens, the message is whole afterwards."""

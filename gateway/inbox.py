@@ -139,8 +139,8 @@ class Inbox:
         notice = message.notice if known else None
         if wanted and self._arrivals.is_unheard(message):
             wanted, notice = False, sentence("no_transcriber", language_of(message.text, self._settings.agent.language))
-        # A forwarded command is somebody else's.
-        is_typed = wanted and message.origin == "person" and message.forwarded_from is None
+        # A forwarded command is somebody else's, and what stands under a file is about the file.
+        is_typed = wanted and message.origin == "person" and message.forwarded_from is None and message.kind == "text"
         found = commands.parse(message.text) if is_typed else None
         return NewMessage(
             message=message,
@@ -161,9 +161,9 @@ class Inbox:
         self._outbox.put(saved.notice)
         if saved.notice is not None and self._observe.any:
             self._run(self._tell(saved.notice))
-        if new.command is not None:
+        if new.command is not None and saved.state == "waiting":
             self._run(self._command(saved.seq))
-        elif new.state == "waiting":
+        elif saved.state == "waiting":
             assert self._queue is not None
             if self._arrivals.took(new.message, saved):
                 return  # It is not whole yet: its log line is appended when it is.
@@ -212,8 +212,8 @@ class Inbox:
 
     async def _command(self, seq: int) -> None:
         message = await self._store.message(seq)
-        found = commands.parse(message.text)
-        assert found is not None
+        # It was a command when it came, whatever it was changed to since.
+        found = commands.parse(message.text) or (commands.COMMANDS[message.command or "help"], "")
         assert self._desk is not None
         await self._readlog.caught_up(message.address.channel, message.address.chat_id)
         request = commands.Request(

@@ -112,6 +112,15 @@ class Queue:
         self._start_more()
         return lane.running is not None and not lane.again
 
+    def moved(self, old_key: str, new_key: str) -> None:
+        """A chat has a new id, and what waits there waits under the new session from now on."""
+        lane = self._lanes.get(old_key)
+        if lane is not None and new_key not in self._lanes:
+            del self._lanes[old_key]
+            lane.session_key = new_key
+            self._lanes[new_key] = lane
+        self.wake(new_key, scheduled=False)
+
     async def stop(self, session_key: str, guest: str | None = None) -> bool:
         """Ends the running turn of a session, of a `guest` only their own; returns when it has ended. False: none."""
         lane = self._lanes.get(session_key)

@@ -140,8 +140,8 @@ class TelegramChannel:
                 await self._place.known(me)
             self._works()
             if updates:
-                self._place.offset = await self._taker.take_all(updates, me, accept)  # pyright: ignore[reportUnknownArgumentType]
-                await self._place.store(me)
+                offset = await self._taker.take_all(updates, me, accept)  # pyright: ignore[reportUnknownArgumentType]
+                await self._place.store(me, offset)
 
     async def _be_posted_to(self, bot: RawBot, me: wire.Bot, accept: Accept, webhook: Webhook) -> None:
         """Telegram posts what comes, also what waited while it was polled; now and then it is asked how that goes."""

@@ -144,7 +144,8 @@ class Taker:
 
     async def migrate(self, move: wire.Migration) -> None:
         """Raises NotAccepted."""
-        await self._context.memory.migrate_chat(move.old_chat_id, move.new_chat_id)
+        # A supergroup numbers its messages from one.
+        await self._context.memory.migrate_chat(move.old_chat_id, move.new_chat_id, renumbered=True)
         await self._context.memory.put(f"migrated:{move.old_chat_id}", move.new_chat_id)
         if move.old_chat_id in self.groups:
             self.groups.add(move.new_chat_id)
@@ -162,13 +163,21 @@ class Place:
     def __init__(self, context: ChannelContext, server: str) -> None:
         self._context = context
         self._server = server
-        self.offset: int | None = None
+        self._offset: int | None = None
+        self._at = context.now()
+
+    @property
+    def offset(self) -> int | None:
+        """None after days without an update: the next one may have any number, also a lower one."""
+        is_fresh = self._context.now() - self._at <= timedelta(days=OFFSET_DAYS_MAX)
+        return self._offset if is_fresh else None
 
     async def load(self, me: wire.Bot) -> None:
         memory = self._context.memory
         stored = await memory.get(f"offset:{me.id}")
-        self.offset = _offset_of(stored, self._server, self._context.now())
-        if self.offset is not None:
+        found = _offset_of(stored, self._server, self._context.now())
+        if found is not None:
+            self._offset, self._at = found
             return
         # Who has never been here has nothing to lose.
         is_new = stored is None and await memory.get(f"known:{me.id}") is None
@@ -179,8 +188,10 @@ class Place:
             "what was answered is not answered twice.",
         )
 
-    async def store(self, me: wire.Bot) -> None:
-        value = {"offset": self.offset, "at": self._context.now().isoformat(), "server": self._server}
+    async def store(self, me: wire.Bot, offset: int) -> None:
+        """Everything before `offset` is saved."""
+        self._offset, self._at = offset, self._context.now()
+        value = {"offset": offset, "at": self._at.isoformat(), "server": self._server}
         try:
             await self._context.memory.put(f"offset:{me.id}", json.dumps(value))
         except NotAccepted:
@@ -212,12 +223,12 @@ class Place:
             return 0.0
 
 
-def _offset_of(stored: str | None, server: str, now: datetime) -> int | None:
-    """The offset in what `store` wrote; None when it is damaged, too old, or of another server."""
+def _offset_of(stored: str | None, server: str, now: datetime) -> tuple[int, datetime] | None:
+    """The offset in what `store` wrote, and its time; None when it is damaged, too old, or of another server."""
     try:
         data: Any = json.loads(stored or "")
         offset, at = data["offset"], datetime.fromisoformat(data["at"])
         fresh = timedelta(0) <= now - at <= timedelta(days=OFFSET_DAYS_MAX)
-        return offset if isinstance(offset, int) and fresh and data["server"] == server else None
+        return (offset, at) if isinstance(offset, int) and fresh and data["server"] == server else None
     except (ValueError, TypeError, KeyError):
         return None

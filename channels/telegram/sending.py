@@ -124,9 +124,9 @@ class Sender:
         self, address: Address, piece: Piece, reply_to: str | None, choices: tuple[Choice, ...], replaces: str | None
     ) -> tuple[str, Address]:
         """The id of what arrived, and where the rest is to be sent."""
-        if isinstance(piece, Part) and replaces and await self._edited(address, piece, choices, replaces):
-            return replaces, address
         try:
+            if isinstance(piece, Part) and replaces and await self._edited(address, piece, choices, replaces):
+                return replaces, address
             return await self._new(address, piece, reply_to, choices), address
         except ChatMigrated as moved:
             await self._migrated(address.chat_id, str(moved.new_chat_id))

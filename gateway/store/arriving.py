@@ -8,14 +8,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from channels.message import Attachment
-from gateway.store.inbound import add_notice, next_version
+from gateway.store.changes import TRANSCRIPT, next_version
+from gateway.store.inbound import add_notice
 from gateway.store.indexing import Indexer
 from gateway.store.sql import SQL
 from gateway.store.turns import taken
 from gateway.store.types import Delivery, TakenMessage, safe_text, to_json
-
-TRANSCRIPT = "transcript"
-"""The flag of a message whose text is what was understood of a recording."""
 
 
 def unfetched(connection: sqlite3.Connection) -> list[TakenMessage]:
@@ -52,7 +50,7 @@ def arrived(connection: sqlite3.Connection, indexer: Indexer, result: Arrived, s
         connection.execute(SQL["set_observed"], {"seq": result.seq, "version": next_version(connection)})
     row = connection.execute(SQL["message_by_seq"], {"seq": result.seq}).fetchone()
     indexer.message(connection, row)
-    if result.notice is None:
+    if result.notice is None or row["state"] == "cancelled":
         return None
     message = taken(row)
     return add_notice(

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from channels.message import KIND_OF, Address, Attachment, InboundMessage
+from gateway.store.changes import change, changed_before, is_same, next_version
 from gateway.store.conversations import HISTORY, open_conversation
 from gateway.store.indexing import Indexer
 from gateway.store.sql import SQL
@@ -32,8 +33,8 @@ AGENT_ID = "agent"
 def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) -> Saved:
     """Saves one message once. A message that is there already gives the row of the first time."""
     message = new.message
-    chat = _current_chat(connection, message.channel, message.chat_id)
-    key = message.key if message.key is not None else f"{chat}/{message.message_id}"
+    chat, place = _current_chat(connection, message.channel, message.chat_id)
+    key = message.key if message.key is not None else f"{place}{message.message_id}"
     if message.kind == "edit" and message.key is None:
         key = f"{key}/edit/{to_ms(message.sent_at)}"
     values = {"channel": message.channel, "dedupe_key": safe_text(key)}
@@ -41,11 +42,12 @@ def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) ->
     if present is not None:
         return _known(present)
     if message.edits is not None:
-        return _about_earlier(connection, indexer, new, chat, key)
+        return _about_earlier(connection, indexer, new, chat, place, key)
     address = Address(message.channel, chat, message.thread_id)
     conversation = open_conversation(connection, new, address)
     row = _message_row(connection, new, address, conversation, key)
     seq = add_message(connection, indexer, row, conversation, title=_title(message))
+    state = changed_before(connection, indexer, row, place, seq)
     if HISTORY in message.flags:
         connection.execute(SQL["rest_conversation"], {"id": conversation["id"], "at": row["at"]})
     connection.execute(
@@ -55,7 +57,7 @@ def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) ->
     if new.ends_conversation:
         connection.execute(SQL["end_conversation"], {"id": conversation["id"], "now": to_ms(new.now)})
     notice = None
-    if new.notice is not None:
+    if new.notice is not None and state != "cancelled":
         notice = add_notice(
             connection, indexer, conversation["id"], address, new.notice, f"notice:{seq}", new.now, new.saved_is_sent
         )
@@ -69,7 +71,7 @@ def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) ->
         chat,
         conversation["title"] or _title(message),
         True,
-        new.state,
+        state,
         notice,
     )
 
@@ -89,19 +91,25 @@ def _known(row: sqlite3.Row) -> Saved:
     )
 
 
-def _current_chat(connection: sqlite3.Connection, channel: str, chat: str) -> str:
+def _current_chat(connection: sqlite3.Connection, channel: str, chat: str) -> tuple[str, str]:
+    """What a chat id means now, and what the keys of its messages begin with: the id that they came with, where the
+    chat that it became counts its messages anew."""
     moved = connection.execute(SQL["moved_chat"], {"channel": channel, "chat": chat}).fetchone()
-    return moved[0] if moved is not None else chat
+    if moved is None:
+        return chat, f"{chat}/"
+    return moved["new_chat"], f"{chat if moved['renumbered'] else moved['new_chat']}/"
 
 
-def _about_earlier(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage, chat: str, key: str) -> Saved:
+def _about_earlier(
+    connection: sqlite3.Connection, indexer: Indexer, new: NewMessage, chat: str, place: str, key: str
+) -> Saved:
     """An edit, a removal or a reaction: a log line of its own, and the earlier message follows."""
     message = new.message
     earlier = connection.execute(
-        SQL["message_by_platform_id"], {"channel": message.channel, "dedupe_key": f"{chat}/{message.edits}"}
+        SQL["message_by_platform_id"], {"channel": message.channel, "dedupe_key": f"{place}{message.edits}"}
     ).fetchone()
     text = safe_text(message.text)
-    if message.kind == "edit" and earlier is not None and earlier["text"] == text:
+    if message.kind == "edit" and earlier is not None and is_same(earlier, text):
         session_key = earlier["session_key"]
         return Saved(
             0, 0, None, message.message_id, earlier["conversation_id"], session_key, chat, "", False, "observed"
@@ -120,22 +128,11 @@ def _about_earlier(connection: sqlite3.Connection, indexer: Indexer, new: NewMes
         {"channel": message.channel, "chat": chat, "message_seq": seq, "delivery_key": None},
     )
     if earlier is not None and earlier["sender_id"] == row["sender_id"]:
-        version = row["version"] + 1
-        if message.kind == "edit":
-            connection.execute(SQL["edit_message"], {"seq": earlier["seq"], "text": text, "version": version})
-        elif message.kind == "revoke":
-            connection.execute(SQL["revoke_message"], {"seq": earlier["seq"], "version": version})
-            connection.execute(SQL["hide_text"], {"id": earlier["conversation_id"], "text": earlier["text"]})
-        changed = connection.execute(SQL["message_by_seq"], {"seq": earlier["seq"]}).fetchone()
-        indexer.message(connection, changed)
+        change(connection, indexer, earlier, row)
     session_key = address.session_key
     return Saved(
         seq, row["version"], None, row["message_id"], conversation["id"], session_key, chat, "", True, "observed"
     )
-
-
-def next_version(connection: sqlite3.Connection) -> int:
-    return connection.execute(SQL["next_version"]).fetchone()[0]
 
 
 def _message_row(

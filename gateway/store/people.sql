@@ -18,7 +18,7 @@ ORDER BY seq
 -- name: set_files
 UPDATE message SET attachments = :attachments, text = coalesce(:text, text), version = :version,
   flags = CASE WHEN :flag IS NULL THEN flags ELSE json_insert(coalesce(flags, '[]'), '$[#]', :flag) END
-WHERE seq = :seq
+WHERE seq = :seq AND state <> 'cancelled' AND removed_at IS NULL
 
 -- name: set_observed
 UPDATE message SET state = 'observed', version = :version WHERE seq = :seq AND state = 'waiting'
@@ -52,9 +52,10 @@ DELETE FROM pairing WHERE code = :code OR expires_at <= :now
 SELECT channel, old_chat, new_chat FROM chat_move
 
 -- name: speakers
+-- The known people whom the agent listened to there; in a group that is not listed it listens to nobody.
 SELECT DISTINCT message.sender_id FROM conversation JOIN message ON message.conversation_id = conversation.id
 WHERE conversation.session_key = :session_key AND message.n IS NOT NULL AND message.role = 'user'
-  AND message.rights <> 'stranger' LIMIT 100
+  AND message.rights <> 'stranger' AND message.state <> 'observed' LIMIT 100
 
 -- name: revoke_message
 -- Its sender took it back: nobody reads it any more. The log, which only grows, keeps what it said.

@@ -3,11 +3,17 @@ SELECT seq, version, n, message_id, conversation_id, session_key, chat, state FR
 WHERE channel = :channel AND dedupe_key = :dedupe_key
 
 -- name: message_by_platform_id
-SELECT seq, n, text, state, session_key, conversation_id, sender_id, role, removed_at FROM message
+SELECT seq, n, text, state, session_key, conversation_id, sender_id, role, removed_at, flags FROM message
 WHERE channel = :channel AND dedupe_key = :dedupe_key AND n IS NOT NULL
 
+-- name: changes_of
+SELECT kind, text FROM message WHERE channel = :channel AND chat = :chat AND edits = :edits AND sender_id = :sender_id
+  AND kind IN ('edit', 'revoke') AND substr(dedupe_key, 1, length(:place)) = :place ORDER BY seq
+
 -- name: moved_chat
-SELECT new_chat FROM chat_move WHERE channel = :channel AND old_chat = :chat
+SELECT new_chat, EXISTS (SELECT 1 FROM channel_fact WHERE channel_fact.channel = :channel
+  AND channel_fact.key = 'renumbered:' || :chat) AS renumbered
+FROM chat_move WHERE channel = :channel AND old_chat = :chat
 
 -- name: latest_conversation
 SELECT id, message_count, updated_at, ended_at, title FROM conversation
@@ -208,8 +214,10 @@ WHERE channel = :channel AND chat = :old_chat
 
 -- name: move_messages
 UPDATE message SET chat = :new_chat, session_key = :new_key || substr(session_key, length(:old_key) + 1),
-  dedupe_key = CASE WHEN dedupe_key LIKE :old_prefix THEN :new_chat || substr(dedupe_key, instr(dedupe_key, '/'))
-    ELSE dedupe_key END
+  dedupe_key = CASE WHEN NOT :renumbered AND dedupe_key LIKE :old_prefix AND NOT EXISTS (
+      SELECT 1 FROM message AS there WHERE there.channel = :channel
+        AND there.dedupe_key = :new_chat || substr(message.dedupe_key, instr(message.dedupe_key, '/')))
+    THEN :new_chat || substr(dedupe_key, instr(dedupe_key, '/')) ELSE dedupe_key END
 WHERE channel = :channel AND chat = :old_chat
 
 -- name: move_deliveries

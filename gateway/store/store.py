@@ -467,9 +467,10 @@ class Store:
 
         return await self._database.read(work)
 
-    async def move_chat(self, channel: str, old_chat: str, new_chat: str) -> bool:
+    async def move_chat(self, channel: str, old_chat: str, new_chat: str, *, renumbered: bool = False) -> bool:
         """From now on `old_chat` means `new_chat`: history, waiting replies and what comes in, also as the id of a
-        person. False: known already."""
+        person. `renumbered`: the new one counts its messages anew, so equal ids are two messages. False: known already.
+        """
 
         def work(connection: sqlite3.Connection) -> bool:
             known = connection.execute(SQL["moved_chat"], {"channel": channel, "chat": old_chat}).fetchone()
@@ -482,6 +483,7 @@ class Store:
                 "old_key": f"{channel}:{old_chat}",
                 "new_key": f"{channel}:{new_chat}",
                 "old_prefix": f"{old_chat}/%",
+                "renumbered": renumbered,
             }
             for name in (
                 "move_chat",
@@ -492,6 +494,9 @@ class Store:
                 "move_deliveries",
             ):
                 connection.execute(SQL[name], values)
+            if renumbered:
+                fact = {"channel": channel, "key": f"renumbered:{old_chat}", "value": new_chat}
+                connection.execute(SQL["put_fact"], fact)
             return True
 
         return await self._database.write(work)

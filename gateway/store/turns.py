@@ -119,6 +119,7 @@ def taken(row: sqlite3.Row) -> TakenMessage:
         row["forwarded_from"],
         None if row["quote"] is None else Quote(**json.loads(row["quote"])),
         tuple(json.loads(row["flags"] or "[]")),
+        row["command"],
     )
 
 

@@ -127,6 +127,7 @@ class TakenMessage:
     forwarded_from: str | None = None
     quote: Quote | None = None
     flags: tuple[str, ...] = ()
+    command: str | None = None
 
     @property
     def is_private(self) -> bool:

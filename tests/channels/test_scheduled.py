@@ -58,7 +58,7 @@ class Gateway:
     async def put(self, key: str, value: str) -> None:
         return None
 
-    async def migrate_chat(self, old_chat_id: str, new_chat_id: str) -> None:
+    async def migrate_chat(self, old_chat_id: str, new_chat_id: str, *, renumbered: bool = False) -> None:
         return None
 
 

@@ -320,7 +320,7 @@ class FakeMemory:
     async def put(self, key: str, value: str) -> None:
         self.facts[key] = value
 
-    async def migrate_chat(self, old_chat_id: str, new_chat_id: str) -> None:
+    async def migrate_chat(self, old_chat_id: str, new_chat_id: str, *, renumbered: bool = False) -> None:
         pass
 
 

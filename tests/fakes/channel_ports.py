@@ -75,7 +75,7 @@ class DictMemory:
     async def put(self, key: str, value: str) -> None:
         self.values[key] = value
 
-    async def migrate_chat(self, old_chat_id: str, new_chat_id: str) -> None:
+    async def migrate_chat(self, old_chat_id: str, new_chat_id: str, *, renumbered: bool = False) -> None:
         self.migrations.append((old_chat_id, new_chat_id))
 
 

@@ -161,6 +161,23 @@ async def test_a_lost_or_damaged_offset_loses_nothing(
     assert json.loads(rig.memory.values["offset:4242"])["offset"] == 501
 
 
+async def test_after_a_week_of_silence_an_update_with_a_lower_number_is_taken(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B27: Telegram numbers anew then, and throws away what is below the offset it is asked with."""
+    monkeypatch.setattr("channels.telegram.channel.POLL_SECONDS", 0.05)
+    rig.api.push({"message": rig.api.message(1, "before")}, 90_000)
+    async with rig.listening():
+        await rig.inbox.until_saved(1)
+        await rig.api.until(lambda: not rig.api.pending)
+        rig.clock.time += timedelta(days=7)
+        asked = rig.api.count("getUpdates")
+        await rig.api.until(lambda: rig.api.count("getUpdates") > asked + 1)
+        rig.api.push({"message": rig.api.message(1, "after")}, 17)
+        await rig.inbox.until_saved(2)
+    assert rig.inbox.texts == ["before", "after"]
+
+
 async def test_a_new_home_is_not_warned_about_an_offset_it_never_had(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:

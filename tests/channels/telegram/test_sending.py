@@ -213,6 +213,17 @@ async def test_a_group_that_moved_gets_the_text_once_at_its_new_id(rig: Rig) -> 
     assert len(receipt.message_ids) == 3
 
 
+async def test_the_reply_to_a_draft_in_a_group_that_moved_goes_to_its_new_id(rig: Rig) -> None:
+    old, new = -4001, -1001234500001
+    rig.api.chats |= {old: "group", new: "supergroup"}
+    channel = rig.channel()
+    (draft,) = (await channel.send(outbound(old, "so far", is_draft=True))).message_ids
+    rig.api.migrated[old] = new
+    receipt = await channel.send(outbound(old, "the whole answer", replaces=draft))
+    assert [(message.chat_id, message.text) for message in rig.api.sent] == [(old, "so far"), (new, "the whole answer")]
+    assert receipt.message_ids == (str(rig.api.sent[-1].message_id),)
+
+
 async def test_a_text_with_nothing_to_see_is_refused_without_a_request(rig: Rig) -> None:
     with pytest.raises(SendRefused):
         await rig.channel().send(outbound(1, " \n "))
