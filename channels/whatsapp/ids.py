@@ -97,12 +97,21 @@ class Identities:
         self._hidden: dict[str, str] = {}
 
     def learn(self, hidden: str, phone: str) -> bool:
-        """Takes in that both are one person. False when that was known, or when they are not such a pair."""
+        """Takes in that both are one person. False when that was known, or when they are not such a pair.
+
+        A person has one of each: a number that got another hidden id, or a hidden id with another number, is from now
+        on nobody else's. Numbers are given to other people when their owner leaves.
+        """
         if not (is_hidden(hidden) and is_phone(phone)) or self._phones.get(hidden) == phone:
             return False
+        self._hidden.pop(self._phones.pop(hidden, ""), None)
+        self._phones.pop(self._hidden.pop(phone, ""), None)
         self._phones[hidden] = phone
         self._hidden[phone] = hidden
         return True
+
+    def hidden_of(self, phone: str) -> str | None:
+        return self._hidden.get(phone)
 
     def knows(self, person: str) -> bool:
         """Whether both forms of this person are known."""

@@ -244,8 +244,12 @@ class Receiver:
     async def learn(self, pairs: tuple[tuple[str, str], ...]) -> None:
         """Takes in which ids are one person. Chats that were two become one, older lines included."""
         for hidden, phone in pairs:
+            before = self._ids.hidden_of(phone)
             if not self._ids.learn(hidden, phone):
                 continue
+            if before is not None and await self._memory.get(_fact(before)) == phone:
+                # The number is somebody else's now.
+                await self._memory.put(_fact(before), "")
             if await self._memory.get(_fact(hidden)) != phone:
                 await self._memory.put(_fact(hidden), phone)
             unmapped = await self._unmapped_ids()

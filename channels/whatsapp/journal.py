@@ -50,10 +50,19 @@ class Journal:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.rename(path)
+            self._sync_folder()
         except OSError:
             temporary.unlink(missing_ok=True)
             raise
         return Entry(kind, path)
+
+    def _sync_folder(self) -> None:
+        """A new name is on disk only when its folder is."""
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def waiting(self) -> Iterator[Entry]:
         """What was not taken out, in the order of arrival. Raises OSError."""

@@ -167,7 +167,8 @@ def read(envelope: Envelope, me: Me, rules: Rules, one: Callable[[str], str], no
     inside = opened(envelope.message)
     if inside.is_status:
         return Heard()
-    if inside.is_own:
+    # Anybody can wrap a message like that; it says something only from an account that is ours.
+    if inside.is_own and (envelope.is_own or one(envelope.sender) in {one(mine) for mine in me.ids}):
         envelope = replace(envelope, is_own=True, chat=plain_id(inside.sent_to or envelope.chat))
     chat, sender = one(envelope.chat), one(envelope.sender)
     is_self = envelope.is_own and chat in {one(mine) for mine in me.ids}

@@ -62,7 +62,9 @@ def test_a_text_in_a_chat_with_disappearing_messages_is_read() -> None:
 
 
 def test_view_once_is_seen_at_any_depth_and_as_a_flag_of_the_picture() -> None:
-    deep = message_of(wrapped(picture(), "deviceSentMessage", "ephemeralMessage", "viewOnceMessageV2"), chat=FRIEND)
+    deep = message_of(
+        wrapped(picture(), "deviceSentMessage", "ephemeralMessage", "viewOnceMessageV2"), chat=FRIEND, sender=ME
+    )
     assert deep.text == "see"
     assert "view_once" in deep.flags
     assert deep.is_own
@@ -103,6 +105,17 @@ def test_what_was_sent_from_another_device_names_its_chat() -> None:
     sent.deviceSentMessage.destinationJID = FRIEND
     message = message_of(sent, chat=ME, from_me=True)
     assert (message.chat_id, message.is_own, message.wants_answer) == (FRIEND, True, False)
+
+
+@pytest.mark.parametrize("goes_to", [FRIEND, ME, MY_LID, OWNER, ""])
+@pytest.mark.parametrize("around", [(), ("ephemeralMessage",)])
+def test_nobody_can_pass_a_message_off_as_one_of_our_own(goes_to: str, around: tuple[str, ...]) -> None:
+    """The wrapper of what our other devices sent is only words when somebody else writes it."""
+    forged = E2E.Message()
+    forged.deviceSentMessage.destinationJID = goes_to
+    forged.deviceSentMessage.message.CopyFrom(TEXT)
+    message = message_of(wrapped(forged, *around), chat=FRIEND, sender=FRIEND)
+    assert (message.chat_id, message.sender_id, message.is_own, message.text) == (FRIEND, FRIEND, False, "hi")
 
 
 # B42, B43: edits
@@ -208,6 +221,21 @@ def test_an_unknown_hidden_id_stays_as_it_is() -> None:
 def test_a_person_listed_by_the_hidden_id_has_that_one() -> None:
     ids = Identities({FRIEND_LID})
     assert message_of("hi", ids=ids, chat=FRIEND, sender=FRIEND, sender_alt=FRIEND_LID).sender_id == FRIEND_LID
+
+
+def test_a_number_that_was_given_to_somebody_else_is_no_longer_the_person_it_was() -> None:
+    ids = Identities({FRIEND_LID})
+    ids.learn(FRIEND_LID, FRIEND)
+    assert ids.learn(FRIEND_LID, "15550009999@s.whatsapp.net")
+    assert ids.one("15550009999@s.whatsapp.net") == FRIEND_LID
+    assert ids.one(FRIEND) == FRIEND
+
+
+def test_a_number_with_another_hidden_id_is_no_longer_behind_the_first() -> None:
+    ids = Identities({FRIEND})
+    ids.learn("1@lid", FRIEND)
+    ids.learn("2@lid", FRIEND)
+    assert (ids.one("2@lid"), ids.one("1@lid")) == (FRIEND, "1@lid")
 
 
 def test_what_is_written_in_the_chat_with_oneself_is_meant_for_us() -> None:
