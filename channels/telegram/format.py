@@ -56,6 +56,10 @@ _UNDERLINE = re.compile(r"(?<=\S)([ \t]*\n {0,3})(?=(?:-+|=+)[ \t]*$)", re.MULTI
 _TABLE_ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _DEFINITION = re.compile(r"^( {0,3})\[(?P<label>[^\]\n]{1,200})\]:[ \t]*(?P<target>\S*)", re.MULTILINE)
 _LABEL = re.compile(r"\[([^\]\n]{1,200})\](?!:)")
+# A run that ends in a blank (`**so **`), as models write it; Markdown would show the marks. Whole runs are passed over.
+_LOOSE = re.compile(
+    r"(?<![\w*~\\])(?P<mark>\*\*|~~)(?=[^\s*~])[^*~\n]+?(?:(?<=\S)(?P=mark)|(?P<blank>[ \t]+)(?P=mark)(?![\w*~]))"
+)
 _URL_SIGNS = re.compile(r"[_*~$]")
 _LINK = re.compile(r"(?:https?|tg|mailto|tel|ftp):\S+", re.IGNORECASE)
 
@@ -95,6 +99,7 @@ _CONFIG = _plain_symbols()
 
 def prepare(markdown: str) -> str:
     """The Markdown with everything escaped that the converter would drop or take for formatting; code untouched."""
+    markdown = _tidied(markdown)
     used = set(_LABEL.findall(markdown))
 
     def definition(match: re.Match[str]) -> str:
@@ -118,6 +123,16 @@ def prepare(markdown: str) -> str:
         prose = _DEFINITION.sub(definition, _UNDERLINE.sub(r"\1\\", prose))
         prepared.append(_CAREFUL.sub(careful, prose))
     return "".join(prepared)
+
+
+def _tidied(markdown: str) -> str:
+    """Blanks at the end of a bold or struck run go behind it."""
+    prose = "".join(re.sub(r"[^\n]", "\0", one) if is_code else one for one, is_code in _stretches(markdown))
+    letters = list(markdown)
+    for run in _LOOSE.finditer(prose):
+        if blank := run["blank"]:
+            letters[run.start("blank") : run.end()] = run["mark"] + blank
+    return "".join(letters)
 
 
 def _stretches(markdown: str) -> Iterator[tuple[str, bool]]:

@@ -54,6 +54,8 @@ _INLINE = re.compile(
       |(?P<url>\bhttps?://[^\s<>*~]+)
       |(?P<both>\*\*\*(?=\S)(?P<both_words>(?:(?!\*\*\*).)+?)(?<=\S)\*\*\*)
       |(?P<bold>(?<!\*)\*\*(?=[^\s*])(?P<bold_words>(?:(?!\*\*).)+?)(?<=\S)\*\*(?!\*))
+      |(?P<loose>(?<![\w*~])(?P<loose_mark>\*\*|~~)(?=[^\s*~])(?P<loose_words>[^*~\n]+?)(?P<blank>[ \t]+)
+         (?P=loose_mark)(?![\w*~]))
       |(?P<under>(?<![\w_])__(?=[^\s_])(?P<under_words>(?:(?!__).)*?\W(?:(?!__).)*?)(?<=\S)__(?![\w_]))
       |(?P<strike>(?<!~)~~(?=[^\s~])(?P<strike_words>(?:(?!~~).)+?)(?<=\S)~~(?!~))
     """,
@@ -195,6 +197,9 @@ def _inline_one(found: re.Match[str]) -> str:
         return f"{_BOLD}{_ITALIC}{_inline(found['both_words'])}{_ITALIC_END}{_BOLD_END}"
     if found["bold"]:
         return f"{_BOLD}{_inline(found['bold_words'])}{_BOLD_END}"
+    if found["loose"]:
+        mark = _BOLD if found["loose_mark"] == "**" else _STRIKE
+        return f"{mark}{_inline(found['loose_words'])}{_ENDS[mark]}{found['blank']}"
     if found["under"]:
         return f"{_BOLD}{_inline(found['under_words'])}{_BOLD_END}"
     if found["strike"]:

@@ -204,6 +204,7 @@ async def test_a_line_that_breaks_is_tried_again(tmp_path: Path) -> None:
 
 
 async def test_without_a_transcriber_a_recording_gets_one_notice_and_no_turn(tmp_path: Path) -> None:
+    """B32."""
     turn = Recorded()
     async with hub(tmp_path / "h", turn) as core:
         files = Files(core)
@@ -225,6 +226,7 @@ def transcriber(script: str) -> dict[str, Any]:
 
 
 async def test_a_program_puts_a_recording_into_words(tmp_path: Path) -> None:
+    """B32."""
     turn = Recorded()
     script = "import sys; print('progress', file=sys.stderr); print(' bring', open(sys.argv[1]).read(), 'milk ')"
     async with hub(tmp_path / "h", turn, settings(transcribe=transcriber(script))) as core:

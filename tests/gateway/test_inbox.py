@@ -121,6 +121,7 @@ async def test_a_message_of_a_megabyte_is_kept_whole(tmp_path: Path) -> None:
 
 
 async def test_an_edit_that_changes_nothing_leaves_no_trace(tmp_path: Path) -> None:
+    """B15."""
     async with hub(tmp_path / "h") as core:
         await core.say("/stop", message_id="7")
         await core.quiet()
@@ -132,6 +133,7 @@ async def test_an_edit_that_changes_nothing_leaves_no_trace(tmp_path: Path) -> N
 
 
 async def test_an_edit_is_a_line_of_its_own_and_starts_nothing(tmp_path: Path) -> None:
+    """B15."""
     async with hub(tmp_path / "h") as core:
         first = await core.say("helo", message_id="7")
         await core.quiet()

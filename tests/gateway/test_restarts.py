@@ -28,6 +28,7 @@ async def api() -> AsyncIterator[BotApi]:
 
 
 async def test_an_update_that_comes_again_after_a_restart_is_one_message(tmp_path: Path, api: BotApi) -> None:
+    """B24."""
     async with program(tmp_path / "h", api, provider=EchoProvider()) as gateway:
         api.push_text(OWNER, "/help", message_id=50)
         api.push_text(OWNER, "hello", message_id=51)
@@ -59,6 +60,7 @@ def _forget_offset(home: Path) -> None:
 async def test_a_damaged_offset_answers_nothing_twice_and_warns_once(
     tmp_path: Path, api: BotApi, content: str, caplog: Any
 ) -> None:
+    """B27."""
     texts = [f"m{n}" for n in range(20)]
     async with program(tmp_path / "h", api, provider=EchoProvider()) as gateway:
         for n, text in enumerate(texts):
@@ -77,6 +79,7 @@ async def test_a_damaged_offset_answers_nothing_twice_and_warns_once(
 
 
 async def test_an_answer_that_was_not_sent_when_the_program_died_is_sent_once(tmp_path: Path, api: BotApi) -> None:
+    """B26."""
     async with program(tmp_path / "h", api, provider=EchoProvider()) as gateway:
         # The program dies after the answer was written and before it was sent.
         gateway.app.outbox.put = lambda delivery: None
@@ -117,6 +120,7 @@ async def test_the_message_is_on_disk_before_telegram_is_told(tmp_path: Path, ap
 
 
 async def test_a_long_flood_wait_holds_up_its_chat_only_and_outlives_a_restart(tmp_path: Path, api: BotApi) -> None:
+    """B30."""
     clock = FakeClock(datetime(2026, 11, 30, 8, 0, tzinfo=UTC))
     async with program(tmp_path / "h", api, provider=EchoProvider(), now=clock) as gateway:
         api.script("sendMessage", flood(149, OWNER))

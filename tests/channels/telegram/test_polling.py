@@ -113,6 +113,7 @@ async def test_a_restart_goes_on_behind_the_last_saved_update(rig: Rig) -> None:
 
 
 async def test_an_update_that_comes_again_after_a_crash_is_recognised(rig: Rig) -> None:
+    """B24."""
     rig.api.push_text(1, "/restart")
     # The program dies between saving 500 and confirming it.
     rig.api.script("getUpdates", Fault(), DROPPED_BEFORE)
@@ -196,6 +197,7 @@ async def test_the_stored_offset_is_used_without_a_warning(rig: Rig, caplog: pyt
 
 
 async def test_another_poller_is_never_fatal_and_sending_goes_on(rig: Rig) -> None:
+    """B23."""
     rig.api.chats[1] = "private"
     rig.api.script("getUpdates", *[CONFLICT] * 12)
     channel = rig.channel()
@@ -220,6 +222,7 @@ async def test_two_gateways_on_one_token_take_turns_by_conflict(rig: Rig) -> Non
 
 @pytest.mark.parametrize("token", [f"{TOKEN}x", "not a token", "", f"  {TOKEN}y\n"])
 async def test_a_wrong_token_stops_the_channel_and_says_what_to_do(rig: Rig, token: str) -> None:
+    """B23."""
     down = await rig.down(rig.channel(token=SecretStr(token)))
     assert (down.state, down.terminal) == ("rejected", True)
     assert "@BotFather" in down.remedy
@@ -282,6 +285,7 @@ async def test_cancelling_ends_the_long_poll_at_once(rig: Rig) -> None:
 
 
 async def test_a_group_that_moved_is_one_chat_and_starts_no_turn(rig: Rig) -> None:
+    """B18."""
     old, new = -4001, -1001234500001
     leave = {"message_id": 1, "chat": {"id": old, "type": "group"}, "migrate_to_chat_id": new}
     arrive = {"message_id": 1, "chat": {"id": new, "type": "supergroup"}, "migrate_from_chat_id": old}

@@ -44,6 +44,7 @@ async def test_a_reply_is_shown_with_its_formatting(rig: Rig) -> None:
 
 @pytest.mark.parametrize(("thread_id", "told"), [(None, None), ("1", None), ("12", 12)])
 async def test_the_general_topic_is_never_named(rig: Rig, thread_id: str | None, told: int | None) -> None:
+    """B20."""
     await rig.channel().send(outbound(GROUP, "hi", thread_id=thread_id))
     assert rig.api.sent[0].thread_id == told
     assert ("message_thread_id" in rig.api.calls[-1][1]) is (told is not None)
@@ -55,6 +56,7 @@ async def test_only_the_first_part_is_a_reply(rig: Rig) -> None:
 
 
 async def test_formatting_that_is_refused_goes_out_once_as_plain_text(rig: Rig) -> None:
+    """B07."""
     rig.api.script("sendMessage", Fault(), CANNOT_PARSE)
     receipt = await rig.channel().send(outbound(1, THREE_PARTS))
     assert rig.api.count("sendMessage") == 4
@@ -108,6 +110,7 @@ async def test_a_flood_wait_keeps_text_and_formatting_for_later(rig: Rig, second
 
 
 async def test_a_flood_wait_of_one_chat_holds_up_no_other(rig: Rig) -> None:
+    """B30."""
     rig.api.rule = lambda method, given: flood(149) if given.get("chat_id") == 1 else None
     channel = rig.channel()
     outcomes = await asyncio.gather(
@@ -203,6 +206,7 @@ async def test_a_revoked_token_half_way_keeps_what_was_sent(rig: Rig) -> None:
 
 
 async def test_a_group_that_moved_gets_the_text_once_at_its_new_id(rig: Rig) -> None:
+    """B18."""
     old, new = -4001, -1001234500001
     rig.api.chats |= {old: "group", new: "supergroup"}
     rig.api.migrated[old] = new
@@ -294,6 +298,7 @@ async def test_a_draft_that_was_deleted_is_sent_anew(rig: Rig) -> None:
 
 
 async def test_a_flood_wait_at_the_last_change_keeps_formatting_and_text(rig: Rig) -> None:
+    """B29."""
     channel = rig.channel()
     (message_id,) = (await channel.send(outbound(1, "so **far**", is_draft=True))).message_ids
     rig.api.script("editMessageText", flood(3))
@@ -333,6 +338,7 @@ async def test_buttons_stand_under_the_last_part(rig: Rig) -> None:
 
 
 async def test_one_refused_part_never_drops_the_tail(rig: Rig) -> None:
+    """B07: a refusal that does not speak of formatting."""
     channel = rig.channel()
     rig.api.script("sendMessage", Fault(), Fault(400, "Bad Request: MESSAGE_TOO_LONG"))
     with pytest.raises(SendRefused, match="part 2 of 3") as caught:

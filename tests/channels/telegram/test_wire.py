@@ -55,6 +55,7 @@ def test_a_private_text() -> None:
 
 
 def test_a_mention_after_emoji_is_found_and_taken_out() -> None:
+    """B04."""
     message = heard(group("\U0001f680\U0001f680 @demo_bot hi", entities=mention(5)))
     assert message.is_mention
     assert message.wants_answer
@@ -62,6 +63,7 @@ def test_a_mention_after_emoji_is_found_and_taken_out() -> None:
 
 
 def test_a_mention_in_a_caption_is_found() -> None:
+    """B33."""
     photo = [{"file_id": "a", "width": 1, "height": 1, "file_size": 9}, {"file_id": "b", "file_size": 900}]
     message = heard(group(photo=photo, caption="@demo_bot what is this", caption_entities=mention(0)))
     assert message.is_mention
@@ -122,6 +124,7 @@ def test_a_command_with_the_bots_name_is_the_bare_command() -> None:
 
 
 def test_an_edit_is_about_its_message_and_never_wants_an_answer() -> None:
+    """B15."""
     chat = {"id": 7, "type": "private"}
     edited = {"message_id": 7, "date": 1000, "edit_date": 900_000, "text": "/stop", "chat": chat, "from": SARA}
     message = heard({"update_id": 101, "edited_message": edited})
@@ -134,6 +137,7 @@ def test_an_edit_is_about_its_message_and_never_wants_an_answer() -> None:
 
 @pytest.mark.parametrize("field", ["channel_post", "edited_channel_post"])
 def test_a_channel_post_has_the_channel_as_its_author(field: str) -> None:
+    """B17."""
     chat = {"id": -1001, "type": "channel", "title": "News"}
     post = {"message_id": 1, "chat": chat, "sender_chat": {"id": -1001}, "text": "hi"}
     message = heard({"update_id": 102, field: post})
@@ -160,6 +164,7 @@ def test_an_anonymous_admin_is_the_group_and_not_the_bot_that_stands_in() -> Non
     ids=["topic", "general-by-number", "general-without", "reply-root"],
 )
 def test_only_a_real_topic_is_part_of_the_address(fields: dict[str, Any], thread: str | None) -> None:
+    """B20, B21."""
     message = heard(group("hello", **fields))
     assert message.thread_id == thread
     assert message.address.session_key == f"telegram:{GROUP}" + (f":{thread}" if thread else "")
@@ -173,6 +178,7 @@ def test_a_message_in_a_topic_the_bot_opened_is_no_reply_to_it() -> None:
 
 
 def test_both_service_messages_of_a_migration_say_the_same() -> None:
+    """B18."""
     old = {"message_id": 1, "chat": {"id": -4001, "type": "group", "title": "G"}, "migrate_to_chat_id": -1001234500001}
     new = {"message_id": 1, "chat": {"id": -1001234500001, "type": "supergroup"}, "migrate_from_chat_id": -4001}
     expected = Migration("-4001", "-1001234500001")
@@ -210,6 +216,7 @@ def test_a_sticker_says_its_emoji() -> None:
 
 
 def test_a_voice_message_says_how_long_it_is() -> None:
+    """B32."""
     assert heard(private(voice={"file_id": "F1", "duration": 11})).attachments[0].duration_seconds == 11
 
 
