@@ -12,6 +12,7 @@ from channels.message import KIND_OF, Address, Attachment, InboundMessage
 from gateway.store.changes import change, changed_before, is_same, next_version
 from gateway.store.conversations import HISTORY, open_conversation
 from gateway.store.indexing import Indexer
+from gateway.store.moves import current_chat
 from gateway.store.sql import SQL
 from gateway.store.types import (
     NOWHERE,
@@ -33,7 +34,7 @@ AGENT_ID = "agent"
 def accept(connection: sqlite3.Connection, indexer: Indexer, new: NewMessage) -> Saved:
     """Saves one message once. A message that is there already gives the row of the first time."""
     message = new.message
-    chat, place = _current_chat(connection, message.channel, message.chat_id)
+    chat, place = current_chat(connection, message.channel, message.chat_id)
     key = message.key if message.key is not None else f"{place}{message.message_id}"
     if message.kind == "edit" and message.key is None:
         key = f"{key}/edit/{to_ms(message.sent_at)}"
@@ -89,15 +90,6 @@ def _known(row: sqlite3.Row) -> Saved:
         False,
         row["state"],
     )
-
-
-def _current_chat(connection: sqlite3.Connection, channel: str, chat: str) -> tuple[str, str]:
-    """What a chat id means now, and what the keys of its messages begin with: the id that they came with, where the
-    chat that it became counts its messages anew."""
-    moved = connection.execute(SQL["moved_chat"], {"channel": channel, "chat": chat}).fetchone()
-    if moved is None:
-        return chat, f"{chat}/"
-    return moved["new_chat"], f"{chat if moved['renumbered'] else moved['new_chat']}/"
 
 
 def _about_earlier(

@@ -19,6 +19,7 @@ from gateway.store.inbound import (
     next_version,
 )
 from gateway.store.indexing import Indexer
+from gateway.store.moves import current_address
 from gateway.store.sql import SQL
 from gateway.store.types import Delivery, safe_text, to_json, to_ms
 
@@ -160,7 +161,8 @@ def finish(connection: sqlite3.Connection, indexer: Indexer, result: Result) -> 
     row = _save_reply(connection, indexer, result, turn, version)
     delivery = None
     if row is not None and row["text"] and result.target is not None:
-        delivery = _deliver(connection, indexer, result, row, result.target, reason)
+        there = current_address(connection, result.target)
+        delivery = _deliver(connection, indexer, result, row, there, reason)
     connection.execute(SQL["interrupt_calls_of_turn"], {"id": result.turn_id, "now": to_ms(result.now)})
     connection.execute(
         SQL["finish_turn"],
@@ -232,7 +234,8 @@ def _deliver(
         row,
         f"reply:{result.turn_id}",
         target,
-        result.reply_to,
+        # In a chat that moved meanwhile the message that is answered may have another number.
+        result.reply_to if target == result.target else None,
         result.now,
         result.delivery,
         replaces=_draft_at(connection, result.turn_id, target),

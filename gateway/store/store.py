@@ -19,6 +19,7 @@ from gateway.store.conversations import chat_conversation
 from gateway.store.database import Database, size_bytes
 from gateway.store.indexing import Indexer
 from gateway.store.inspecting import IndexFacts, index_facts, index_faults
+from gateway.store.moves import current_address
 from gateway.store.rebuilding import Files, Rebuild, is_unfinished
 from gateway.store.runs import StoredRuns
 from gateway.store.sql import SQL
@@ -167,7 +168,7 @@ class Store:
                 connection,
                 self._indexer,
                 conversation_id,
-                address,
+                current_address(connection, address),
                 text,
                 f"command:{seq}",
                 now,
@@ -192,12 +193,13 @@ class Store:
         """A message of the agent's side in a chat, in its open conversation or else a new one, and its delivery."""
 
         def work(connection: sqlite3.Connection) -> Delivery:
-            conversation_id = chat_conversation(connection, address, cut, now)
+            there = current_address(connection, address)
+            conversation_id = chat_conversation(connection, there, cut, now)
             return inbound.add_notice(
                 connection,
                 self._indexer,
                 conversation_id,
-                address,
+                there,
                 text,
                 key,
                 now,

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from agent.types import Turn, TurnPort, TurnResult
-from channels.message import Attachment
+from channels.message import Address, Attachment
 from gateway.store.arriving import Arrived
 from gateway.wiring import FactMemory
 from tests.fakes.hub import GUEST, OWNER, Hub, echo, hub, utc_now
 from tests.fakes.waiting import until
 from tests.gateway.test_arrivals import VOICE, Files, Recorded, photo, settings
+from tests.gateway.test_own_words import conversations
 
 GROUP, SUPERGROUP = "-5", "-1005"
 
@@ -91,6 +92,8 @@ async def test_what_waits_behind_a_turn_when_its_group_moves_is_answered(tmp_pat
         go.set()
         await core.quiet()
         assert core.channel.texts == ["re: one", "re: two\n\nthree"]
+        assert {message.address.chat_id for message in core.channel.delivered} == {SUPERGROUP}
+        assert [one.session_key for one in await conversations(core)] == [f"telegram:{SUPERGROUP}"]
 
 
 async def test_stop_reaches_the_turn_that_ran_when_its_group_moved(tmp_path: Path) -> None:
@@ -120,6 +123,23 @@ async def test_a_file_on_its_way_when_its_group_moves_is_waited_for(tmp_path: Pa
         files.gate.set()
         await core.quiet()
     assert [one.files for one in turn.turns] == [("uploads/F1-photo.jpg",)]
+
+
+async def test_what_was_planned_for_the_old_id_is_said_in_the_one_chat(tmp_path: Path) -> None:
+    """B18: procedures and notices that name the old id mean the new one."""
+    async with hub(tmp_path / "h") as core:
+        await core.say("hello", chat=GROUP)
+        await core.quiet()
+        await memory(core).migrate_chat(GROUP, SUPERGROUP, renumbered=True)
+        target = Address("telegram", GROUP)
+        await core.say(
+            "the news", chat="job", sender="clock", channel="heartbeat", origin="scheduled", answer_to=target
+        )
+        core.outbox.put(await core.store.notice(target, "idle", "by the way", "a-notice", False, utc_now()))
+        await core.quiet()
+        assert sorted(core.channel.texts[1:]) == ["by the way", "re: the news"]
+        assert {message.address.chat_id for message in core.channel.delivered[1:]} == {SUPERGROUP}
+        assert f"telegram:{GROUP}" not in [one.session_key for one in await conversations(core)]
 
 
 # The word of a change before the message itself
