@@ -283,7 +283,10 @@ class Receiver:
             return None
         try:
             found = await session.call("get_pn_from_lid", self.jid(person))
-        except (NotConnected, TimeoutError, self._library.errors.NeonizeError):
+        except TimeoutError:
+            self._asked.add(person)  # until the next connection: hundreds of old messages wait behind it
+            return None
+        except (NotConnected, self._library.errors.NeonizeError):
             return None
         self._asked.add(person)
         return id_of(found) or None

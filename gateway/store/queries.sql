@@ -92,10 +92,15 @@ UPDATE turn SET attempts = attempts - 1 WHERE id = :id
 UPDATE message SET state = 'running', turn_id = :turn_id, round = :round, version = :version WHERE seq = :seq
 
 -- name: unclaim_messages
-UPDATE message SET state = 'waiting' WHERE turn_id = :turn_id AND state = 'running' AND role = 'user'
+-- What its sender took back meanwhile is not answered by another try.
+UPDATE message SET state = CASE WHEN text = '' AND attachments IS NULL AND original_text IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM turn WHERE turn.id = message.turn_id AND turn.reply_seq IS NOT NULL) THEN 'cancelled' ELSE 'waiting' END
+WHERE turn_id = :turn_id AND state = 'running' AND role = 'user'
 
 -- name: put_back
-UPDATE message SET state = 'waiting' WHERE session_key = :session_key AND state IN ('waiting', 'running')
+UPDATE message SET state = CASE WHEN text = '' AND attachments IS NULL AND original_text IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM turn WHERE turn.id = message.turn_id AND turn.reply_seq IS NOT NULL) THEN 'cancelled' ELSE 'waiting' END
+WHERE session_key = :session_key AND state IN ('waiting', 'running')
   AND state = 'running' AND role = 'user'
 
 -- name: uncount_turn
@@ -219,6 +224,9 @@ UPDATE message SET chat = :new_chat, session_key = :new_key || substr(session_ke
         AND there.dedupe_key = :new_chat || substr(message.dedupe_key, instr(message.dedupe_key, '/')))
     THEN :new_chat || substr(dedupe_key, instr(dedupe_key, '/')) ELSE dedupe_key END
 WHERE channel = :channel AND chat = :old_chat
+
+-- name: move_turns
+UPDATE turn SET session_key = :new_key WHERE session_key = :old_key AND state = 'running'
 
 -- name: move_deliveries
 UPDATE delivery SET chat = :new_chat WHERE channel = :channel AND chat = :old_chat

@@ -491,6 +491,7 @@ class Store:
                 "move_chat",
                 "move_conversations",
                 "move_messages",
+                "move_turns",
                 "move_senders",
                 "move_people",
                 "move_deliveries",

@@ -13,7 +13,7 @@ from agent.types import Turn, TurnPort, TurnResult
 from channels.message import Address, Attachment
 from gateway.store.arriving import Arrived
 from gateway.wiring import FactMemory
-from tests.fakes.hub import GUEST, OWNER, Hub, echo, hub, utc_now
+from tests.fakes.hub import GUEST, OWNER, Hub, crashed_copy, echo, hub, utc_now
 from tests.fakes.waiting import until
 from tests.gateway.test_arrivals import VOICE, Files, Recorded, photo, settings
 from tests.gateway.test_own_words import conversations
@@ -184,6 +184,32 @@ async def test_a_command_that_is_edited_before_it_was_carried_out_is_carried_out
     async with hub(tmp_path / "h") as core:
         await core.quiet()
         assert [text.partition(" ")[0] for text in core.channel.texts] == ["Running"]
+
+
+async def test_what_is_taken_back_while_it_is_answered_gets_no_second_try(tmp_path: Path) -> None:
+    """B45, when the first try came to nothing: the model could not be reached, or the program died."""
+    began, go = asyncio.Event(), asyncio.Event()
+    tries: list[str] = []
+
+    async def breaks(turn: Turn, port: TurnPort) -> TurnResult:
+        tries.append(turn.text)
+        began.set()
+        await go.wait()
+        return replace(await echo(turn, port), waits=True)
+
+    async with hub(tmp_path / "h", breaks, retry_seconds=0.01) as core:
+        said = await core.say("secret plan", message_id="M2")
+        await began.wait()
+        await core.say("", kind="revoke", edits="M2", message_id="R", wants_answer=False)
+        copy = crashed_copy(tmp_path / "h", tmp_path / "crashed")
+        go.set()
+        await core.quiet()
+        (message, *_) = await core.messages(said.conversation_id)
+        assert (message.state, tries) == ("cancelled", ["secret plan"])
+    async with hub(copy) as core:
+        await core.quiet()
+        (message, *_) = await core.messages(said.conversation_id)
+        assert (message.state, core.channel.texts) == ("cancelled", [])
 
 
 # Files and recordings
