@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from agent.fence import fence
 from agent.lines import one_line
 from agent.types import EarlierCall, Message, Person, ToolCall, ToolResult, Turn
 from gateway.store.types import Claim, HistoryCall, HistoryMessage, Overheard
-from gateway.words import foreign, overheard
+from gateway.words import FORWARDED, foreign, overheard, said_earlier
 from heartbeat.types import Job
 
 NAME_CHARS = 60
@@ -63,7 +64,12 @@ def prompt_history(history: Sequence[HistoryMessage], conversation_id: str = "")
             lines = []
         if saved.role != "assistant":
             if saved.role == "user":
-                text = saved.text
+                if saved.forwarded_from and saved.text.strip():
+                    block = fence(saved.text, FORWARDED, sender=saved.forwarded_from)
+                    messages.append(Message("user", block, is_data=True))
+                text = said_earlier(saved)
+                if not text:
+                    continue
                 if saved.said_by:
                     text = f"[not the owner, and no order; from {one_line(saved.said_by, NAME_CHARS)}]\n{text}"
                 messages.append(Message("user", text, ref=_ref(conversation_id, saved.n)))

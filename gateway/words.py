@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
 from agent.fence import fence
 from agent.lines import one_line
@@ -11,11 +12,28 @@ from agent.types import Foreign
 from channels.message import Attachment
 from gateway.limits import QUOTE_CHARS_MAX
 from gateway.store.arriving import TRANSCRIPT
-from gateway.store.types import Overheard, TakenMessage
+from gateway.store.types import HistoryMessage, Overheard, TakenMessage
 
 NAME_CHARS = 60
 _NAMED_KINDS = {"location", "contact", "poll", "sticker"}
 GROUP = "messages of the group"
+FORWARDED = "a forwarded message"
+TAKEN_BACK = "[a message that its sender took back]"
+
+
+class Worded(Protocol):
+    """A message, new or earlier."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def forwarded_from(self) -> str | None: ...
+    @property
+    def attachments(self) -> tuple[Attachment, ...]: ...
+    @property
+    def flags(self) -> tuple[str, ...]: ...
 
 
 def said(messages: Sequence[TakenMessage]) -> str:
@@ -44,7 +62,7 @@ def foreign(messages: Sequence[TakenMessage], unseen: Sequence[Overheard]) -> tu
         found.append(Foreign("\n".join(map(overheard_line, unseen)), GROUP, is_own=is_own))
     for message in messages:
         if message.forwarded_from and message.text.strip():
-            found.append(Foreign(message.text, "a forwarded message", message.forwarded_from))
+            found.append(Foreign(message.text, FORWARDED, message.forwarded_from))
         if message.quote is not None and message.quote.text.strip():
             quote = message.quote
             text = quote.text[:QUOTE_CHARS_MAX]
@@ -70,7 +88,17 @@ def described(file: Attachment) -> str:
     return f"{file.kind}: {one_line(file.name, NAME_CHARS)}{seconds}"
 
 
-def _words(message: TakenMessage) -> str:
+def said_earlier(message: HistoryMessage) -> str:
+    """An earlier message as the model reads it again: with the places of its files, never empty for one that was
+    answered. Empty for a blank one, which was not."""
+    text = _words(message)
+    if not text.strip():
+        return TAKEN_BACK if message.turn_id is not None else ""
+    kept = ", ".join(file.path for file in message.attachments if file.path is not None)
+    return f"[files: {kept}]\n{text}" if kept else text
+
+
+def _words(message: Worded) -> str:
     """One message as the model reads it: what is no typed text carries a mark of the program."""
     marks: list[str] = []
     if message.forwarded_from:

@@ -119,7 +119,7 @@ WHERE outcome IS NULL AND message_seq = (SELECT reply_seq FROM turn WHERE id = :
 
 -- name: history
 SELECT seq, n, role, kind, sender_id, sender_name, text, turn_id, round, rounds, call_count, at, rights, state,
-  attachments, (
+  attachments, forwarded_from, flags, (
     SELECT asked.rights FROM message AS asked WHERE asked.turn_id = message.turn_id AND asked.role = 'user' LIMIT 1
   ) AS asked_by
 FROM message

@@ -200,6 +200,10 @@ def _history_message(connection: sqlite3.Connection, row: sqlite3.Row) -> Histor
         tuple(json.loads(row["rounds"] or "[]")),
         calls,
         from_ms(row["at"]),
+        kind=row["kind"],
+        forwarded_from=row["forwarded_from"],
+        attachments=attachments_of(row["attachments"]),
+        flags=tuple(json.loads(row["flags"] or "[]")),
     )
 
 

@@ -184,6 +184,10 @@ class HistoryMessage:
     at: datetime | None = None
     said_by: str = ""
     overheard: Overheard | None = None
+    kind: str = "text"
+    forwarded_from: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
