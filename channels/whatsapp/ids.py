@@ -110,9 +110,6 @@ class Identities:
         self._hidden[phone] = hidden
         return True
 
-    def hidden_of(self, phone: str) -> str | None:
-        return self._hidden.get(phone)
-
     def knows(self, person: str) -> bool:
         """Whether both forms of this person are known."""
         return person in self._phones or person in self._hidden

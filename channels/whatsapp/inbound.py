@@ -244,12 +244,9 @@ class Receiver:
     async def learn(self, pairs: tuple[tuple[str, str], ...]) -> None:
         """Takes in which ids are one person. Chats that were two become one, older lines included."""
         for hidden, phone in pairs:
-            before = self._ids.hidden_of(phone)
             if not self._ids.learn(hidden, phone):
                 continue
-            if before is not None and await self._memory.get(_fact(before)) == phone:
-                # The number is somebody else's now.
-                await self._memory.put(_fact(before), "")
+            await self._part_from_earlier(hidden, phone)
             if await self._memory.get(_fact(hidden)) != phone:
                 await self._memory.put(_fact(hidden), phone)
             unmapped = await self._unmapped_ids()
@@ -261,6 +258,15 @@ class Receiver:
             if hidden in unmapped:
                 unmapped.discard(hidden)
                 await self._memory.put("unmapped", json.dumps(sorted(unmapped)))
+
+    async def _part_from_earlier(self, hidden: str, phone: str) -> None:
+        """Whoever had this number before is somebody else, with a chat apart."""
+        before = await self._memory.get(f"pn:{user_of(phone)}")
+        if before and before != hidden and await self._memory.get(_fact(before)) == phone:
+            await self._memory.put(_fact(before), "")
+            await self._memory.migrate_chat(before, before)
+        if before != hidden:
+            await self._memory.put(f"pn:{user_of(phone)}", hidden)
 
     async def _look_up(self, person: str) -> bool:
         """Finds the phone of a hidden id: remembered here, or known to the library. False when nobody knows it."""

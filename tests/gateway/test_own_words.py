@@ -92,6 +92,17 @@ async def test_history_stands_apart_with_its_own_times(tmp_path: Path) -> None:
         assert len(await core.messages(live.conversation_id)) == 2  # the question and its answer
 
 
+async def test_a_chat_that_parts_from_another_is_one_of_its_own_again(tmp_path: Path) -> None:
+    """A number that changed hands: what the earlier person writes is not filed under it any more."""
+    async with hub(tmp_path / "home") as core:
+        await core.say("first", chat="5@lid", sender="5@lid", message_id="M1", wants_answer=False)
+        await core.store.move_chat("telegram", "5@lid", GUEST)
+        assert await core.store.move_chat("telegram", "5@lid", "5@lid")
+        await core.say("apart", chat="5@lid", sender="5@lid", message_id="M2", wants_answer=False)
+        keys = [record.session_key for record in await conversations(core)]
+        assert sorted(keys) == ["telegram:5@lid", f"telegram:{GUEST}"]
+
+
 async def test_a_person_who_turns_out_to_be_another_can_still_change_old_messages(tmp_path: Path) -> None:
     """B37: the old id is the new one in chats and as the sender."""
     async with hub(tmp_path / "home") as core:

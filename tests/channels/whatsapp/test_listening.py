@@ -137,11 +137,13 @@ async def test_a_number_that_got_another_hidden_id_is_not_given_to_the_first_aga
     """Over a restart, too: the last word of the platform counts."""
     async with rig.listening():
         await rig.hear(event("I am the first", "M1", chat="1@lid", sender="1@lid", sender_alt=FRIEND))
+    async with rig.listening():
         await rig.hear(event("I am the second", "M2", chat="2@lid", sender="2@lid", sender_alt=FRIEND))
     async with rig.listening():
         await rig.hear(event("who am I?", "M3", chat="1@lid", sender="1@lid"))
         await rig.hear(event("and I?", "M4", chat="2@lid", sender="2@lid"))
     assert [message.sender_id for message in rig.inbox.saved] == [FRIEND, FRIEND, "1@lid", FRIEND]
+    assert rig.memory.migrations[-1] == ("1@lid", "1@lid")  # a chat of its own again
 
 
 async def test_what_the_owner_writes_to_others_is_logged_and_not_answered(rig: Rig) -> None:
