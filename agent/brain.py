@@ -24,7 +24,7 @@ from agent.motor import Motor, Sleep
 from agent.prefrontal import Prefrontal
 from agent.providers.base import writes
 from agent.ras import Ras
-from agent.redaction import REDACT, warm
+from agent.redaction import REDACT
 from agent.thalamus import Thalamus
 from agent.tokens import ModelContext
 from agent.types import Provider, ToolFunction
@@ -75,7 +75,6 @@ class Brain:
         is counted anew."""
         self.corpus.prune()
         await self.prefrontal.refresh()
-        await asyncio.to_thread(warm)
         provider, context = self.thalamus.provider, self.compaction.context
         if not provider.local and not context.is_set:
             context.looked_up(await listed_context_tokens(provider.name, provider.model))

@@ -304,14 +304,10 @@ def _runs_on(word: str, start: int, end: int) -> bool:
     return bool((before.isalnum() and word[start].isalnum()) or (after.isalnum() and word[end - 1].isalnum()))
 
 
-def warm() -> None:
-    """Loads the patterns of detect-secrets now, some tenths of a second, so that no answer waits for them."""
-    _forms()
-
-
 @cache
 def _forms() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """The patterns of detect-secrets. Loaded when they are first needed: they bring an HTTP client along."""
+    """The patterns of detect-secrets. Loaded when they are first needed, in a tenth of a second: they bring an HTTP
+    client along, some MB that a program at rest need not hold."""
     from detect_secrets import plugins
 
     found: list[tuple[str, re.Pattern[str]]] = []
