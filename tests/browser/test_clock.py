@@ -32,7 +32,7 @@ async def test_jobs_are_shown_started_and_switched(
             card = page.locator(".job", has_text="morning")
             assert "Daily (08:00)" in await card.inner_text()
             assert "is no schedule" in await page.locator(".job-fault").inner_text()
-            assert await page.locator(".job").count() == 5  # with the three built-in ones
+            assert await page.locator(".job").count() == 7  # with the five built-in ones
             await card.locator(".button").click()
             await page.wait_for_selector(f".clock-said:has-text('{started}')")
             await gateway.quiet()

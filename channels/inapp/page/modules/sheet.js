@@ -120,8 +120,8 @@ function channels(list = []) {
 /** The code to link a channel with; the phone scans it here. */
 function showLink(channel) {
   const heading = word("link.title", { channel: wordOr(`channel.${channel}`, channel) });
-  open("link", heading);
-  link(channel, (...nodes) => open("link", heading, ...nodes), () => shown === "link");
+  openSheet("link", heading);
+  link(channel, (...nodes) => openSheet("link", heading, ...nodes), () => shown === "link");
 }
 
 function next(jobs = []) {
