@@ -81,8 +81,12 @@ class ChannelWatch:
         try:
             async with self._one_at_a_time:
                 since, _, told = (await self._store.fact(_FACTS, name) or "").partition(" ")
+                if not since:
+                    # On disk before it is told: after a crash in between the notice has the same key, and is the same.
+                    since = self._now().isoformat()
+                    await self._store.put_fact(_FACTS, name, since)
                 if not told:
-                    await self._tell(name, since or self._now().isoformat(), text)
+                    await self._tell(name, since, text)
         except StoreError as failure:
             LOG.error("that %s has ended is not told yet: %s", name, failure)
 

@@ -85,13 +85,12 @@ async def test_a_rebuild_that_was_killed_goes_on_and_comes_to_the_same(
     original = Rebuild._add_messages
 
     def noting(self: Rebuild, truth: sqlite3.Connection, build: NewIndex) -> None:
-        begun.extend((build.watermark, len(build.files)))
+        begun.append(build.watermark)
         original(self, truth, build)
 
     monkeypatch.setattr(Rebuild, "_add_messages", noting)
     await _rebuild(tmp_path, store, anew=False)
     assert begun[0] >= 300
-    assert begun[1] > 0 or at_files == 0
     after = held(tmp_path / "index.db")
     assert len(after["record"]) == len(before["record"]) + 1
     await _rebuild(tmp_path, store, anew=True)

@@ -202,6 +202,8 @@ async def test_a_channel_that_ended_is_told_once_on_another(tmp_path: Path) -> N
         for _ in range(2):
             async with program(tmp_path / "home", api, settings=settings, provider=EchoProvider()) as gateway:
                 await until(lambda gateway=gateway: _is_rejected(gateway))
+                told = "SELECT 1 FROM channel_fact WHERE key = 'telegram' AND value LIKE '% told'"
+                await until(lambda gateway=gateway, told=told: bool(gateway.rows(told)))
                 await gateway.quiet()
                 home = await gateway.get("/api/conversations/home")
     (alert,) = home["messages"]
